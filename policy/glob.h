@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* glob.h - patterns for paths and program names. No locale, no allocation. */
-#ifndef FM_GLOB_H
-#define FM_GLOB_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -24,5 +23,3 @@ const char *fm_base_name(const char *path);
 
 /* Paths are absolute: "data/x" is none. */
 bool fm_never_matches(const char *pattern);
-
-#endif

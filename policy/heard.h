@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* heard.h - who has been told already what is wrong with the settings. */
-#ifndef FM_HEARD_H
-#define FM_HEARD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -27,5 +26,3 @@ enum fm_start {
 };
 /* [plain] */
 enum fm_start fm_heard_start(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef FM_MEMORY_H
-#define FM_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,4 +18,3 @@ uint64_t fm_memory_free(const char *root);
  * total of the smallest group with a limit, or of the machine. 0 when nothing
  * tells. */
 uint64_t fm_memory_refaults(const char *root);
-#endif

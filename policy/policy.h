@@ -6,8 +6,7 @@
  * reload builds a new set and swaps the pointer (old sets are kept, readers
  * hold no lock). Asked by the engine, never asks. [plain] unless noted.
  */
-#ifndef FM_POLICY_H
-#define FM_POLICY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -206,5 +205,3 @@ uint64_t fm_cache_bytes(const struct fm_cache_size *c);
 
 /* Memory this process may use: min(RAM, cgroup v1/v2 limits), bytes. */
 uint64_t fm_memory_limit(void);
-
-#endif

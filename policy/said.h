@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* said.h - what a process has said of its settings, for what it executes. */
-#ifndef FM_SAID_H
-#define FM_SAID_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -10,5 +9,3 @@
  * only when there is something to say. */
 bool fm_said_before(const char *runtime_dir, const char *what,
 		    const char *text);
-
-#endif

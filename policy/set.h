@@ -3,8 +3,7 @@
  * set.h - one immutable set of settings, and the table of options that says
  * how text becomes one. Inside policy/ only.
  */
-#ifndef FM_SET_H
-#define FM_SET_H
+#pragma once
 
 #include "base/text.h"
 #include "policy.h"
@@ -133,5 +132,3 @@ void fm_parse_text(struct fm_set *set, const char *file, const char *text,
 /* Does any pattern of the list match? */
 bool fm_texts_match(const struct fm_texts *l, const char *text,
 		    bool (*match)(const char *pattern, const char *text));
-
-#endif

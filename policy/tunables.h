@@ -4,8 +4,7 @@
  * the values of tunables.def. Written once, before anything is mapped; then
  * whoever reads one takes a plain load, in fault context too.
  */
-#ifndef FM_TUNABLES_H
-#define FM_TUNABLES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ uint64_t fm_tunable_value(const struct fm_tunable *t);
  * unknown or out of its range is told of on stderr, and stays as it is: how
  * many. */
 unsigned fm_tunables_set(const char *text);
-
-#endif

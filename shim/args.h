@@ -2,8 +2,7 @@
 /*
  * args.h - strings that a system call reads while nobody can serve a fault.
  */
-#ifndef FM_ARGS_H
-#define FM_ARGS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -23,5 +22,3 @@ void fm_args_free(struct fm_args *a);
 
 /* Write dirty data back, unless we run in a borrowed or copied memory. */
 void fm_flush_if_me(void);
-
-#endif

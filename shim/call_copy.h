@@ -5,8 +5,7 @@
  * nothing is pinned while the call blocks, and what the kernel has changed in
  * a copy is stored where the program wants it.
  */
-#ifndef FM_CALL_COPY_H
-#define FM_CALL_COPY_H
+#pragma once
 
 #include "guard.h"
 
@@ -56,5 +55,3 @@ long fm_call_next(long nr, fm_call_fn *next, long a, long b, long c, long d);
 #define FM_CALL_NEXT(next, nr, a, b, c, d)                                 \
 	((int)fm_call_next(nr, (fm_call_fn *)(void *)(next), (long)(a),    \
 			   (long)(b), (long)(c), (long)(d)))
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* call_table.h - what the pointers of calls.def are in C. */
-#ifndef FM_CALL_TABLE_H
-#define FM_CALL_TABLE_H
+#pragma once
 
 #include "call_copy.h"
 
@@ -59,5 +58,3 @@ enum fm_ptr_by { FM_PTR_BYS(FM_PTR_BY_ENUM) };
 #define UPTO(a, how, size) { FM_PTR_UPTO, a, how, 0, size, 0 }
 #define BY(a, name) { FM_PTR_BY, a, 0, FM_BY_##name, 0, 0 }
 #define INNER(a, at, how, n, width) { FM_PTR_INNER, a, how, n, at, width }
-
-#endif

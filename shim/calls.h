@@ -3,8 +3,7 @@
  * calls.h - fm_do_NAME(raw, ...) of entered.def's hooks, and what else is
  * behind hooks that libc's syscall() enters, too.
  */
-#ifndef FM_CALLS_H
-#define FM_CALLS_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -63,5 +62,3 @@ int fm_do_prctl(bool raw, int option, const unsigned long a[4]);
 /* io_args.c: a limit that may concern us is about to be set. */
 struct rlimit;
 void fm_note_limit(pid_t pid, int what, const struct rlimit *set);
-
-#endif

@@ -12,8 +12,7 @@
  * Order within a thread: pin, stdio's FILE lock, serial lock, range lock,
  * system call, and back. Nothing behind a pin waits for another thread's pin.
  */
-#ifndef FM_GUARD_H
-#define FM_GUARD_H
+#pragma once
 
 #include "shim.h"
 
@@ -215,5 +214,3 @@ size_t fm_usable(const void *p, size_t len, bool in);
 /* A path in managed memory, copied to `copy` so that the kernel can read it. */
 #define FM_PATH_BUF (PATH_MAX + 2)
 const char *fm_path(const char *path, char *copy);
-
-#endif

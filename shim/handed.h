@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* handed.h - see handed.c. Each is called before the system call is made. */
-#ifndef FM_HANDED_H
-#define FM_HANDED_H
+#pragma once
 
 #include <stddef.h>
 
@@ -13,5 +12,3 @@ void fm_hand_ids(unsigned long flags, const void *parent, const void *child);
 void fm_hand_clone(const void *args, size_t size);
 /* What seccomp is given for that operation. */
 void fm_hand_seccomp(long op, long args);
-
-#endif

@@ -4,8 +4,7 @@
  * source (src/io/backing.h): they are answered here, for the kernel does not
  * have them. Such a file is as on a read-only file system.
  */
-#ifndef FM_IO_BACKING_H
-#define FM_IO_BACKING_H
+#pragma once
 
 #include "guard.h"
 
@@ -30,5 +29,3 @@ int fm_backing_opened(int fd, int flags);
 int fm_backing_streams(const char *path);
 /* A call of the stat family, by its name, has succeeded: r, or -1 and errno. */
 long fm_backing_stats(const char *name, const long v[6], long r);
-
-#endif

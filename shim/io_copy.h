@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* io_copy.h - the ioctls that copy file ranges (hook in io_ioctl.c). */
-#ifndef FM_IO_COPY_H
-#define FM_IO_COPY_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -16,5 +15,3 @@ bool fm_ioctl_is_clone(unsigned long req);
 int fm_ioctl_clone(const struct fm_ioctl *c, void *arg);
 /* The next ioctl, no guard. */
 int fm_pass_ioctl(const struct fm_ioctl *c, void *arg);
-
-#endif

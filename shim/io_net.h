@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* io_net.h - addresses that come back (io_sock.c). */
-#ifndef FM_IO_NET_H
-#define FM_IO_NET_H
+#pragma once
 
 #include "guard.h"
 
@@ -18,5 +17,3 @@ struct fm_reply {
 
 void fm_reply_open(struct fm_reply *p, void *addr, socklen_t *len, int how);
 ssize_t fm_reply_close(struct fm_reply *p, ssize_t r);
-
-#endif

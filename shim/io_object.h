@@ -4,8 +4,7 @@
  * objects that the kernel reads or fills. Objects in managed memory are
  * replaced by copies, so that nothing is pinned while a call blocks.
  */
-#ifndef FM_IO_OBJECT_H
-#define FM_IO_OBJECT_H
+#pragma once
 
 #include "guard.h"
 
@@ -58,5 +57,3 @@
 			return next;                                       \
 		return slow_##fn(__VA_ARGS__);                             \
 	}
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* io_stdio.h - what the stdio hooks share; io_stdio.c says how it works. */
-#ifndef FM_IO_STDIO_H
-#define FM_IO_STDIO_H
+#pragma once
 
 /* stdio.h must not define as inline functions what we define here. */
 #ifndef __NO_INLINE__
@@ -61,5 +60,3 @@ size_t fm_stdio_pieces(FILE *fp, void *buf, size_t n, bool lock,
 
 /* Does the stream end in a regular file that is not managed? */
 bool fm_stdio_may_pin(FILE *fp);
-
-#endif

@@ -3,8 +3,7 @@
  * mm.h - what every hook is made of that changes the address space (mm.c,
  * shm.c).
  */
-#ifndef FM_MM_H
-#define FM_MM_H
+#pragma once
 
 #include "shim.h"
 
@@ -29,5 +28,3 @@ static inline bool is_mapped(const void *p)
 		fm_user_unmapped(counted_);                                \
 		r_;                                                        \
 	})
-
-#endif

@@ -19,8 +19,7 @@
  * hook never asks dlsym: that allocates, and allocators map memory under their
  * locks.
  */
-#ifndef FM_SHIM_H
-#define FM_SHIM_H
+#pragma once
 
 #undef _FILE_OFFSET_BITS
 #undef _FORTIFY_SOURCE
@@ -313,5 +312,3 @@ void fm_proc_boot(void);
 bool fm_heap_here(void);
 /* From now on its file is mapped through us. */
 void fm_heap_boot(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sigstack.h - the machine-dependent half of fault delivery. */
-#ifndef FM_SIGSTACK_H
-#define FM_SIGSTACK_H
+#pragma once
 
 #include <signal.h>
 
@@ -35,5 +34,3 @@ FM_HIDDEN char *fm_sig_stack_alt(void);
 /* sigthreads.c: 0 when no thread of the process has SIGBUS blocked in the
  * kernel, else -EBUSY. */
 FM_HIDDEN int fm_sig_threads_ready(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef FM_TASKS_H
-#define FM_TASKS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -10,5 +9,3 @@ typedef bool (*fm_task_fn)(const char *tid, const char *status);
 int fm_tasks_any(fm_task_fn test);
 /* of this one; not if it is gone */
 bool fm_task_is(const char *tid, fm_task_fn test);
-
-#endif

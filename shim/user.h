@@ -5,8 +5,7 @@
  * lets the kernel judge where nothing of ours is concerned, reads once, and
  * goes by its copy.
  */
-#ifndef FM_USER_H
-#define FM_USER_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -41,5 +40,3 @@ struct fm_vec {
 /* 0, -EFAULT or -ENOMEM; n is at most IOV_MAX. */
 int fm_vec_read(struct fm_vec *v, const struct iovec *iov, size_t n);
 void fm_vec_free(struct fm_vec *v, size_t n);
-
-#endif

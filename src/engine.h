@@ -19,8 +19,7 @@
  *   [plain]  from any thread, not from a signal handler
  * A caller holds no lock of the engine, unless the function says so.
  */
-#ifndef FM_ENGINE_H
-#define FM_ENGINE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -640,5 +639,3 @@ bool fm_fd_is_ours(int fd);
 /* [any] The engine's lowest descriptor that is not below `from`, or -1. For
  * close_range. */
 int fm_fd_next(int from);
-
-#endif

@@ -4,8 +4,7 @@
  * provides malloc from a file. The one finds the other by the name
  * fastmap_heap_calls, of this type, when it is loaded; both are of one version.
  */
-#ifndef FM_HEAP_CALLS_H
-#define FM_HEAP_CALLS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -46,5 +45,3 @@ struct fm_heap_calls {
 	_Atomic uint64_t in_file, in_memory, used;
 	void (*count)(void);
 };
-
-#endif

@@ -12,8 +12,7 @@
  *
  * Nothing here calls malloc, stdio, or what waits for another thread.
  */
-#ifndef FM_HEAP_H
-#define FM_HEAP_H
+#pragma once
 
 #include "heap_calls.h"
 
@@ -57,5 +56,3 @@ void heap_copy_end(void);
 
 /* One line on stderr. */
 void heap_say(const char *text, const char *more, int err);
-
-#endif

@@ -17,8 +17,7 @@
  * nobody has one the advice stays what it is; at the beginning it is the one of
  * which to be wrong costs less until that is seen. [plain]
  */
-#ifndef FM_ADVICE_CHOICE_H
-#define FM_ADVICE_CHOICE_H
+#pragma once
 
 #include "advised.h"
 
@@ -37,5 +36,3 @@ void fm_advised_quiet(struct fm_advised_all *all,
 		      const struct fm_advised_use *use);
 /* Nobody looks any more: these are as they would be natively. */
 void fm_advised_leave(struct fm_advised_all *all);
-
-#endif

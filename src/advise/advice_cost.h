@@ -11,8 +11,7 @@
  * no chance (advice_sure of them, each a read of its own); twice that each time
  * that it has changed of late.
  */
-#ifndef FM_ADVICE_COST_H
-#define FM_ADVICE_COST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -88,5 +87,3 @@ bool fm_advice_fits(uint64_t touches, unsigned segments, uint64_t touched,
  * at the beginning of one, or, backward, in the last page of one. How far it
  * may be from the last one where such a piece begins or ends. */
 uintptr_t fm_stream_reach(uintptr_t border);
-
-#endif

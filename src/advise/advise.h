@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* advise.h - what other rooms may use of advise/. */
-#ifndef FM_ADVISE_H
-#define FM_ADVISE_H
+#pragma once
 
 #include "asked.h"
 #include "helper.h"
@@ -11,5 +10,3 @@
 #include "source.h"
 #include "streams.h"
 #include "kernel_monitor.h"
-
-#endif

@@ -7,8 +7,7 @@
  * segments of 16 MiB or more. What is touched of it is counted by segment; what
  * follows from that is advice_choice.h's. [plain]
  */
-#ifndef FM_ADVISED_H
-#define FM_ADVISED_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -94,5 +93,3 @@ void fm_advised_touched(struct fm_advised_all *all, uintptr_t start,
 /* Bytes of segments [from, to) that are still the range's. */
 struct fm_run fm_advised_part(const struct fm_advised *a, unsigned from,
 			      unsigned to);
-
-#endif

@@ -5,8 +5,7 @@
  * that may wait for the device. Half of the free memory at most is filled so,
  * as long as one request follows another.
  */
-#ifndef FM_ASKED_H
-#define FM_ASKED_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ void fm_asked_add(uintptr_t start, uintptr_t end, uint64_t tickets);
 /* [any] The thread has ended when this returns, or a hundred milliseconds
  * later. What has been asked for by then is given up. */
 void fm_asked_end(void);
-
-#endif

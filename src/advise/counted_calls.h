@@ -16,12 +16,9 @@
  * A call that is left by a jump stays counted: then nothing is promoted while
  * that thread lives. One that ends in a call, by cancellation, does not count.
  */
-#ifndef FM_COUNTED_CALLS_H
-#define FM_COUNTED_CALLS_H
+#pragma once
 
 #include <stdbool.h>
 
 /* [plain] Until none that began before it is under way, ms at most. */
 bool fm_counted_calls_wait(unsigned ms);
-
-#endif

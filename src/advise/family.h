@@ -6,8 +6,7 @@
  * Workers that are forked after the map read alike, and each of eight would
  * need eight times as long to be sure. [any]
  */
-#ifndef FM_FAMILY_H
-#define FM_FAMILY_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -31,5 +30,3 @@ void fm_family_leans(dev_t dev, ino_t ino, int64_t lean);
 bool fm_family_child_starts(unsigned *ret_slot);
 /* It has lived that long. */
 void fm_family_child_lives(unsigned slot);
-
-#endif

@@ -7,8 +7,7 @@
  * Read again at MADV_RANDOM each page has its own. The helper thread's own.
  * [plain]
  */
-#ifndef FM_FOLIOS_H
-#define FM_FOLIOS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@
 void fm_folios_leave(uint32_t id, uintptr_t start, uintptr_t end);
 /* Goes on with it. */
 void fm_folios_turn(void);
-
-#endif

@@ -7,8 +7,7 @@
  * first moments, a few looks where the program does something else, and what it
  * takes to read ahead, and ends where it may not do what it must.
  */
-#ifndef FM_HELPER_H
-#define FM_HELPER_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -31,5 +30,3 @@ struct fm_advise_counts {
 	_Atomic uint64_t cpu_us;
 };
 extern struct fm_advise_counts fm_advise_counts;
-
-#endif

@@ -9,8 +9,7 @@
  * can be opened for the engine. While nothing is read it sleeps. Not where
  * nothing is ever promoted (`promote = 0`).
  */
-#ifndef FM_KERNEL_MONITOR_H
-#define FM_KERNEL_MONITOR_H
+#pragma once
 
 #include "base/up.h"
 
@@ -31,5 +30,3 @@ void fm_kernel_monitor_wake(void);
 
 /* [plain] What it does. */
 FM_UPCALL(void, kernel_monitor, void);
-
-#endif

@@ -17,8 +17,7 @@
  * What is not seen (system calls within libc, clone(2) by number) leaves
  * entries behind: who does more than advise asks /proc/self/maps, too.
  */
-#ifndef FM_KRANGE_H
-#define FM_KRANGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -110,5 +109,3 @@ bool fm_krange_has(uint32_t id, uintptr_t start, uintptr_t end);
  * result, or -ESTALE. Only what does not wait for a device: the program's
  * munmap waits for it. */
 int fm_krange_advise(uint32_t id, uintptr_t start, uintptr_t end, int advice);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* krange_priv.h - the table itself, under its lock. All [any]. */
-#ifndef FM_KRANGE_PRIV_H
-#define FM_KRANGE_PRIV_H
+#pragma once
 
 #include "krange.h"
 
@@ -25,5 +24,3 @@ void fm_kranges_split(uintptr_t at);
 void fm_kranges_join(unsigned i, unsigned j);
 uint32_t fm_kranges_new_id(void);
 void fm_kranges_incomplete(void);
-
-#endif

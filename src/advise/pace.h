@@ -11,8 +11,7 @@
  * further by a quarter. What is cached, or computes, comes no further.
  * Nothing but arithmetic. [any]
  */
-#ifndef FM_PACE_H
-#define FM_PACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ struct fm_pace {
 /* It has passed so many bytes by now; fewer than the last time: it is another
  * one. Is it to be read ahead for? */
 bool fm_pace_helps(struct fm_pace *p, uint64_t passed, uint64_t now_ms);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pieces.h - is a span that has been touched one of a row, or a touch here or
  * there? [plain] */
-#ifndef FM_PIECES_H
-#define FM_PIECES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ struct fm_recent {
 /* Is it so short that one touch may show it, and beside none of those before?
  * It is one of them from now on. */
 bool fm_piece_single(struct fm_recent *p, uintptr_t start, uintptr_t end);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* say.h - advice is given: neighbours with the same are one call, and one VMA.
  * [plain] */
-#ifndef FM_SAY_H
-#define FM_SAY_H
+#pragma once
 
 #include "advised.h"
 
@@ -19,5 +18,3 @@ int fm_say(const struct fm_advised_all *all, struct fm_advised *a,
 void fm_say_huge(struct fm_advised_all *all);
 /* This kernel can do that, as far as is known. */
 bool fm_say_may_be_huge(void);
-
-#endif

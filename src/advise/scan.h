@@ -6,8 +6,7 @@
  * what has no page table: 4 GiB with 200 pages there take 0.2 ms, with 50,000
  * 5 ms. Before, each page is asked for: 5 to 10 ms. [plain]
  */
-#ifndef FM_SCAN_H
-#define FM_SCAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ bool fm_scan_lists(void);
  * has been looked at. */
 unsigned fm_scan(uintptr_t start, uintptr_t end, struct fm_run *ret,
 		 unsigned room, uintptr_t *ret_stop);
-
-#endif

@@ -6,8 +6,7 @@
  * time. Samples (samples.c) know each fault, where perf events are allowed;
  * estimates (estimate.c) work everywhere and need no privilege. [plain]
  */
-#ifndef FM_SOURCE_H
-#define FM_SOURCE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -31,5 +30,3 @@ struct fm_source {
 
 extern const struct fm_source fm_source_samples;
 extern const struct fm_source fm_source_estimate;
-
-#endif

@@ -9,8 +9,7 @@
  * huge pieces (advised.c), the rest is asked for here. The helper thread's own.
  * [plain]
  */
-#ifndef FM_STREAMS_H
-#define FM_STREAMS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -49,5 +48,3 @@ struct fm_streams_counts {
 	_Atomic uint64_t bytes, cold_bytes, cpu_us;
 };
 extern struct fm_streams_counts fm_streams_counts;
-
-#endif

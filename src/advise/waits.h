@@ -6,8 +6,7 @@
  * often so many wait at a time (Little): at each look one of them is asked
  * whether it does. The helper thread's own. [plain]
  */
-#ifndef FM_WAITS_H
-#define FM_WAITS_H
+#pragma once
 
 #include "advised.h"
 
@@ -21,5 +20,3 @@ struct fm_waits {
  * dev (io/device.h). */
 void fm_waits_look(struct fm_waits *w, const struct fm_advised_use *use,
 		   dev_t dev);
-
-#endif

@@ -3,8 +3,7 @@
  * api.h - inside api/: what a program asks by fastmap.h, in terms of the
  * engine. What the shim calls of it stands in engine.h.
  */
-#ifndef FM_API_H
-#define FM_API_H
+#pragma once
 
 #include "base/types.h"
 #include "fastmap.h"
@@ -22,5 +21,3 @@ static inline struct fm_api_range fm_api_range(const struct fastmap_range *r)
 
 	return (struct fm_api_range){ a, is ? fm_page_up(end) : a };
 }
-
-#endif

@@ -14,8 +14,7 @@
  * Pages have 4096 bytes (FM_PAGE), and addresses of the program 47 bits, or
  * nothing is served (process/engine.c asks).
  */
-#ifndef FM_ARCH_H
-#define FM_ARCH_H
+#pragma once
 
 #define FM_ARCH_BITS 47 /* bits: of an address that we serve */
 #define FM_ARCH_END ((uintptr_t)1 << FM_ARCH_BITS) /* ABI: of them */
@@ -36,6 +35,4 @@
 #include "aarch64/thread.h"
 #else
 #error "no folder for this processor in src/arch"
-#endif
-
 #endif

@@ -5,8 +5,7 @@
  * processor, or the processor lacks it (its own numbers.h). FM_CALLS is more
  * than the kernel's numbers, FM_ROWS more than all.
  */
-#ifndef FM_ARCH_NUMBERS_H
-#define FM_ARCH_NUMBERS_H
+#pragma once
 
 #include <sys/syscall.h>
 
@@ -80,6 +79,4 @@
 #endif
 #ifndef SYS_mseal
 #define SYS_mseal __NR_mseal
-#endif
-
 #endif

@@ -3,8 +3,7 @@
  * alloc.h - memory for engine metadata, apart from the program's allocator.
  * [any], never [fault]: one mutex, signals blocked while it is held.
  */
-#ifndef FM_ALLOC_H
-#define FM_ALLOC_H
+#pragma once
 
 #include <stddef.h>
 
@@ -18,5 +17,3 @@ void fm_free(void *p);
  * child unlocks as well. */
 void fm_alloc_lock(void);
 void fm_alloc_unlock(void);
-
-#endif

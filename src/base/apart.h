@@ -5,8 +5,7 @@
  * descriptor drops no record lock of the program's. And a thread for a moment
  * without any descriptors.
  */
-#ifndef FM_APART_H
-#define FM_APART_H
+#pragma once
 
 #include "up.h"
 
@@ -24,5 +23,3 @@ FM_UPCALL(void, apart_begun, int pid);
  * and where that cannot be, at once. fn takes no lock.
  */
 void fm_apart_from_fds(void (*fn)(void *arg), void *arg);
-
-#endif

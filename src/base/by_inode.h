@@ -15,8 +15,7 @@
  *   two swaps fails, and looks again. Behind the head only who takes out
  *   writes, and of those there is one at a time.
  */
-#ifndef FM_BY_INODE_H
-#define FM_BY_INODE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -75,5 +74,3 @@ struct fm_by_inode *fm_inode_add_once(const struct fm_inode_table *t,
 void fm_inode_remove(const struct fm_inode_table *t, struct fm_by_inode *l);
 /* [any] All, while nobody else has the table. */
 void fm_inode_clear(const struct fm_inode_table *t);
-
-#endif

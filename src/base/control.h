@@ -24,8 +24,7 @@
  * and say now and then how far they are (fm_answer_progress). Both are threads
  * of ours (thread.h): [plain], and nothing of libc that allocates or locks.
  */
-#ifndef FM_CONTROL_H
-#define FM_CONTROL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -86,5 +85,3 @@ struct fm_file_part {
 	uint64_t off, len;
 };
 bool fm_request_part(struct fm_request *r, struct fm_file_part *ret);
-
-#endif

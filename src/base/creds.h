@@ -25,8 +25,7 @@
  * (seteuid, setfsuid) are not followed there: some servers change them for each
  * request.
  */
-#ifndef FM_CREDS_H
-#define FM_CREDS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -49,4 +48,3 @@ void fm_creds_begin(void);
 bool fm_creds_take_unlocked(void);
 /* [any] Follow what no hook has seen. Two system calls where nothing is. */
 void fm_creds_look(void);
-#endif

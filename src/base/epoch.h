@@ -7,8 +7,7 @@
  * thread, so threads may come and go. Objects are freed once every section
  * that could have seen them has ended.
  */
-#ifndef FM_EPOCH_H
-#define FM_EPOCH_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -22,5 +21,3 @@ void fm_epoch_retire(void *obj, void (*free_fn)(void *));
  * `at_once`, only when there is enough of it to be worth a look at all
  * readers. */
 void fm_epoch_reclaim(bool at_once);
-
-#endif

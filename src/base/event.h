@@ -22,8 +22,7 @@
  * no more than one thread ever waits it is safe (fm_event_wait_alone), for then
  * there is no other, and what is 0 stays 0.
  */
-#ifndef FM_EVENT_H
-#define FM_EVENT_H
+#pragma once
 
 #include "sys.h"
 #include "thread.h"
@@ -102,5 +101,3 @@ static inline void fm_event_reset(struct fm_event *e)
 {
 	atomic_store(&e->sleepers, 0);
 }
-
-#endif

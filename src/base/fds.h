@@ -3,8 +3,7 @@
  * fds.h - descriptor numbers of the engine (rings, uffd, O_PATH): high, few,
  * and known (fm_fd_is_ours in engine.h). [any], unless it says more.
  */
-#ifndef FM_FDS_H
-#define FM_FDS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -17,5 +16,3 @@ void fm_fd_drop(int fd);
  * accept. Descriptors without a type (eventfd, inotify, ...) are all the same.
  * [fault] */
 bool fm_fd_still_ours(int fd);
-
-#endif

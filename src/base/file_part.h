@@ -10,8 +10,7 @@
  *
  * and fm_file_alloc makes a file and all its parts as one, zeroed.
  */
-#ifndef FM_FILE_PART_H
-#define FM_FILE_PART_H
+#pragma once
 
 #include "types.h"
 #include "up.h"
@@ -31,5 +30,3 @@ FM_UP_STRUCT(const struct fm_file_part, file_part);
 
 /* [plain] NULL without memory. fm_free gives all of it back. */
 struct fm_file *fm_file_alloc(void);
-
-#endif

@@ -6,8 +6,7 @@
  * memory fail with EFAULT where faults come as signals, which nobody raises for
  * the kernel.
  */
-#ifndef FM_GO_BINARY_H
-#define FM_GO_BINARY_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -15,5 +14,3 @@
 void fm_rawcalls_start(void);
 /* [plain] Is there such code? As it was when the library was loaded. */
 bool fm_go_binary(void);
-
-#endif

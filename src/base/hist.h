@@ -5,8 +5,7 @@
  * (the idea of Tene's HdrHistogram). Atomic counters, no lock. [plain], unless
  * it says more.
  */
-#ifndef FM_HIST_H
-#define FM_HIST_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ uint64_t fm_hist_max(const struct fm_hist *h);
  * is the median. Never flattering: the upper end of its bucket, but not above
  * the maximum. 0 when empty. */
 uint64_t fm_hist_percentile(const struct fm_hist *h, uint32_t per_100k);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * A key is NULL in an array and for the outermost object.
  */
-#ifndef FM_JSON_H
-#define FM_JSON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ void fm_json_raw(struct fm_json *j, const char *s);
 void fm_json_raw_uint(struct fm_json *j, uint64_t v);
 
 void fm_json_free(struct fm_json *j);
-
-#endif

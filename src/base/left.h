@@ -4,8 +4,7 @@
  * its own), and natively the process ends with its last thread. Ours would keep
  * it for good: one that looks around now and then ends it instead.
  */
-#ifndef FM_LEFT_H
-#define FM_LEFT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -18,5 +17,3 @@ bool fm_left_alone(int *ret_status);
 void fm_left_end_if_alone(void);
 /* [plain] Is the thread of that number one of ours, or a ring's? */
 bool fm_left_is_ours(const char *tid);
-
-#endif

@@ -42,8 +42,7 @@
  *         where the program has become a user whom the guardian could not
  *         become.
  */
-#ifndef FM_LIFE_H
-#define FM_LIFE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -109,5 +108,3 @@ void fm_life_second(void);
 void fm_life_forked(void);
 void fm_life_stop(void);
 void fm_life_dead(int pid, bool executed);
-
-#endif

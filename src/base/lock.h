@@ -4,8 +4,7 @@
  * sleepers (Drepper, "Futexes are tricky", mutex2). Usable in fault context
  * for leaf locks whose holders run with all signals blocked.
  */
-#ifndef FM_LOCK_H
-#define FM_LOCK_H
+#pragma once
 
 #include "lock_check.h"
 #include "sys.h"
@@ -91,5 +90,3 @@ static inline void fm_restore_signals(const uint64_t *old)
 	fm_signals_blocked = false;
 	fm_sys4(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, old, NULL, 8);
 }
-
-#endif

@@ -9,8 +9,7 @@
  * in a later file. The thread that breaks this aborts with one line, whether
  * or not somebody else was in its way.
  */
-#ifndef FM_LOCK_CHECK_H
-#define FM_LOCK_CHECK_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -58,7 +57,5 @@ void fm_check_page_put(const _Atomic uint8_t *page);
 #define fm_check_page_ask(page) ((void)0)
 #define fm_check_page_got(page) ((void)0)
 #define fm_check_page_put(page) ((void)0)
-
-#endif
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* log.h - one line to stderr. [fault] safe: formats on the stack, one write. */
-#ifndef FM_LOG_H
-#define FM_LOG_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -47,5 +46,3 @@ bool fm_stderr_is_terminal(void);
 bool fm_stderr_is_of(int pid);
 /* [any] Has `fastmap run` started this, or what this was started by? */
 bool fm_log_by_run(void);
-
-#endif

@@ -12,8 +12,7 @@
  *
  * [plain], and in the guardian: raw system calls only.
  */
-#ifndef FM_NEW_FILE_H
-#define FM_NEW_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ int fm_new_file_name(const struct fm_new_file *n, const char *path);
 /* All of it. `spare`: a file that is there stays, which is no error. */
 int fm_new_file_write(const char *path, int by, const void *text, size_t len,
 		      bool spare);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pause.h - a wait for what nobody will wake us for: looks, pauses between them
  * that grow, and an end to it. */
-#ifndef FM_PAUSE_H
-#define FM_PAUSE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ struct fm_wait fm_wait_for(uint64_t most_ms);
  * tenth of what was waited, so that the end is seen a tenth too late. False:
  * the time is over. */
 bool fm_wait_on(const struct fm_wait *w);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * [plain] but fm_proc_fd, which is [fault]. No allocation, no stdio.
  */
-#ifndef FM_PROC_H
-#define FM_PROC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,5 +77,3 @@ struct fm_proc_call {
 	unsigned long sp, pc;
 };
 bool fm_proc_syscall(const char *tid, struct fm_proc_call *ret);
-
-#endif

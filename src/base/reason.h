@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* reason.h - why the kernel serves a mapping, and how the faults of what the
  * engine serves reach it: words of all rooms and of the shim. */
-#ifndef FM_REASON_H
-#define FM_REASON_H
+#pragma once
 
 enum fm_delivery { FM_DELIVERY_SIGNAL, FM_DELIVERY_THREAD };
 
@@ -89,5 +88,3 @@ enum fm_server_reason {
 	FM_WHY_LOSES,
 	FM_WHYS
 };
-
-#endif

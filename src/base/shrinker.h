@@ -16,8 +16,7 @@
  * buffers that are idle; they are asked while others leave the cache too
  * little, by a thread of ours that may have none of our descriptors.
  */
-#ifndef FM_SHRINKER_H
-#define FM_SHRINKER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -46,5 +45,3 @@ FM_UPCALL(void, shrink_idle, void);
 uint64_t fm_shrink_cached(uint64_t want);
 /* [plain] Memory is short: all that is idle. */
 void fm_shrink_idle(void);
-
-#endif

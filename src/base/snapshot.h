@@ -9,8 +9,7 @@
  * In builds with the meson option list_growth each list finds one more than was
  * counted, the first time.
  */
-#ifndef FM_SNAPSHOT_H
-#define FM_SNAPSHOT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -30,5 +29,3 @@ void fm_snapshot_put(struct fm_snapshot *s, const void *one);
  * 0; -ENOMEM; -EAGAIN: there were more each time. */
 int fm_snapshot(struct fm_snapshot *ret, size_t size,
 		void (*walk)(struct fm_snapshot *s, void *arg), void *arg);
-
-#endif

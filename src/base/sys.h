@@ -4,8 +4,7 @@
  * goes through here: results are -errno, no cancellation points, no interposed
  * names. [fault], and in the guardian, unless it says more.
  */
-#ifndef FM_SYS_H
-#define FM_SYS_H
+#pragma once
 
 #include <errno.h>
 #include <fcntl.h>
@@ -345,5 +344,3 @@ static inline uint64_t fm_now_ms(void)
 {
 	return fm_now_ns() / 1000000u;
 }
-
-#endif

@@ -11,8 +11,7 @@
  * instruction of the program's own, when such a thread maps a file, or misses a
  * descriptor.
  */
-#ifndef FM_TABLES_H
-#define FM_TABLES_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -28,5 +27,3 @@ void fm_table_engine(void);
 /* [fault] Is it not? Then they are split, but for a thread of ours. One system
  * call; where that is forbidden, no. */
 bool fm_table_is_other(void);
-
-#endif

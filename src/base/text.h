@@ -3,8 +3,7 @@
  * text.h - strings and small objects for the constructor: no malloc of the
  * program, no libc call that the shim interposes. [plain], unless it says more.
  */
-#ifndef FM_TEXT_H
-#define FM_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,5 +77,3 @@ int fm_expand_pid(const char *pattern, int pid, char *buf, size_t size,
 /* The path with symbolic links, "." and ".." resolved as far as it exists;
  * the rest is kept as text. Returns 0 or -errno; -ENOENT without /proc. */
 int fm_resolve(const char *path, char *buf, size_t size);
-
-#endif

@@ -16,8 +16,7 @@
  *
  * A sanitizer must see each thread: its builds make them by pthread_create.
  */
-#ifndef FM_THREAD_H
-#define FM_THREAD_H
+#pragma once
 
 #include <poll.h>
 #include <stdatomic.h>
@@ -82,5 +81,3 @@ bool fm_thread_end_all(unsigned ms);
 /* [plain] Where no descriptor is left: give up the eventfd by which threads in
  * fm_thread_poll are woken. False: it has gone already. */
 bool fm_thread_spare(void);
-
-#endif

@@ -9,8 +9,7 @@
  * to give it back: its number names a slot and how often that had been used by
  * then, so who asks later sees that it is over.
  */
-#ifndef FM_TICKET_H
-#define FM_TICKET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ unsigned fm_ticket_count(void);
 /* [any] A new descriptor for the program, readable when the ticket is over. Or
  * -errno; -EBUSY: the ticket has one. */
 int fm_ticket_fd(uint64_t ticket);
-
-#endif

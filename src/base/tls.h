@@ -11,8 +11,7 @@
  * dynamic thread-local variables (DTV): who asks for one ends at once instead
  * of getting another thread's.
  */
-#ifndef FM_TLS_H
-#define FM_TLS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -30,5 +29,3 @@ void *fm_tls_block(char *mem);
 /* [plain] First in the thread: set what libc does not take from the initial
  * values. */
 void fm_tls_begin(void);
-
-#endif

@@ -33,8 +33,7 @@
  *           together from
  *   tables  chunks, queues, statistics: short sections
  */
-#ifndef FM_TYPES_H
-#define FM_TYPES_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -205,5 +204,3 @@ struct fm_map {
 #define fm_for_each_map(m, f)                                \
 	for ((m) = atomic_load(&(f)->maps); (m);             \
 	     (m) = atomic_load(&(m)->file_next))
-
-#endif

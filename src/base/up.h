@@ -28,8 +28,7 @@
  * Where more than a function is wanted, the kind is a struct (life.h,
  * control.h, shrinker.h), and has a macro of its own that fills one in.
  */
-#ifndef FM_UP_H
-#define FM_UP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,5 +59,3 @@
 #define FM_UP_ONE(kind)                                                   \
 	(&__start_fm_up_##kind[0] < &__stop_fm_up_##kind[0]               \
 		 ? __start_fm_up_##kind[0] : NULL)
-
-#endif

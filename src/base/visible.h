@@ -5,8 +5,7 @@
  * is not UTF-8 become "\x1b". A name can neither move the cursor nor begin a
  * line.
  */
-#ifndef FM_VISIBLE_H
-#define FM_VISIBLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ size_t fm_visible_next(const char **at, char ret[FM_VISIBLE_MOST]);
 /* [fault] All that fits, as a string. `lines`: newlines and tabs stay.
  * Returns its length. */
 size_t fm_visible(const char *text, bool lines, char *buf, size_t size);
-
-#endif

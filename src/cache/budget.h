@@ -6,8 +6,7 @@
  * All [plain], under a lock of the caller's (mem_monitor.c). Sizes are bytes,
  * totals are pages and only grow, unless it says more.
  */
-#ifndef FM_BUDGET_H
-#define FM_BUDGET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -128,5 +127,3 @@ uint64_t fm_budget_dirty(const struct fm_budget *b);
 bool fm_budget_drowns(const struct fm_budget *b, uint64_t held, uint64_t dirty);
 /* Has anything been evicted since the last balance? */
 bool fm_budget_used(const struct fm_budget *b, uint64_t evicted);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * All [fault] safe except start.
  */
-#ifndef FM_CACHE_H
-#define FM_CACHE_H
+#pragma once
 
 #include "file/file.h"
 
@@ -51,5 +50,3 @@ void fm_cache_trim_lazy(void);
 #include "shares.h"
 #include "standby.h"
 #include "streaming.h"
-
-#endif

@@ -8,8 +8,7 @@
  *
  * All [fault], unless it says more.
  */
-#ifndef FM_CHUNK_TABLE_H
-#define FM_CHUNK_TABLE_H
+#pragma once
 
 #include "base/lock.h"
 #include "base/sys.h"
@@ -77,5 +76,3 @@ void fm_chunk_clear_flags(struct fm_file *f, uint64_t first, uint64_t n);
 /* [plain] reset: in the child of fork. */
 int fm_chunk_table_start(void);
 void fm_chunk_table_reset(void);
-
-#endif

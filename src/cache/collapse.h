@@ -5,8 +5,7 @@
  * kernel): only where readahead could have moved a frame in, and only while
  * the cache is not full. It also makes the frames that are bought (frame.h).
  */
-#ifndef FM_COLLAPSE_H
-#define FM_COLLAPSE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,5 +15,3 @@
  * pages are missing, dirty or in use, -ENOMEM. `ask`: only whether there can be
  * one, so that it is worth making them present. */
 int fm_collapse(uintptr_t a, bool ask);
-
-#endif

@@ -15,8 +15,7 @@
  * fault context, and the simulator (benches/evictsim) compiles the same file. A
  * callback that is NULL is the obvious: no mark, queue 0, leaves.
  */
-#ifndef FM_EVICT_POLICY_H
-#define FM_EVICT_POLICY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,5 +57,3 @@ enum {
 #include "evictions.def"
 	FM_EVICT_POLICIES
 };
-
-#endif

@@ -4,8 +4,7 @@
  * shards and pools, and whose turn it is to give something. Knows of an entry
  * only how much it weighs. All [fault], unless it says more.
  */
-#ifndef FM_EVICT_QUEUES_H
-#define FM_EVICT_QUEUES_H
+#pragma once
 
 #include "queue.h"
 
@@ -60,5 +59,3 @@ uint64_t fm_evict_pages(unsigned shard, unsigned pool);
 /* The queue that the policy takes them from; it may be empty. */
 struct fm_evict_list *fm_evict_victims(unsigned shard, unsigned pool,
 				       unsigned policy);
-
-#endif

@@ -5,12 +5,9 @@
  * keep up the faulting threads evict themselves. It also makes a cache smaller
  * whose limit has been lowered, without waiting for the next fault.
  */
-#ifndef FM_EVICTOR_H
-#define FM_EVICTOR_H
+#pragma once
 
 /* [fault] Wake the thread if a large cache is nearly full. */
 void fm_evictor_check(void);
 /* [any] Wake it if any cache is larger than it may be. */
 void fm_evictor_shrink(void);
-
-#endif

@@ -17,8 +17,7 @@
  *
  * All [fault] safe unless said.
  */
-#ifndef FM_FRAME_H
-#define FM_FRAME_H
+#pragma once
 
 #include "base/types.h"
 #include "base/up.h"
@@ -86,5 +85,3 @@ void fm_frame_copied(uint64_t ns);
 /* [plain] Buy memory for one frame if enough was spent on copies. False: there
  * was no need, or it cannot be had. */
 bool fm_frame_buy(void);
-
-#endif

@@ -4,8 +4,7 @@
  * ghost queue, Yang et al., SOSP'23, section 4). A guess, for the table is
  * small, and hashed. No locks. All [fault], unless it says more.
  */
-#ifndef FM_GHOST_H
-#define FM_GHOST_H
+#pragma once
 
 #include "base/types.h"
 #include "base/up.h"
@@ -39,5 +38,3 @@ uint64_t fm_ghost_left(void);
 
 /* Hash of page, or other part, n of f. */
 uint64_t fm_ghost_hash(const struct fm_file *f, uint64_t n);
-
-#endif

@@ -4,8 +4,7 @@
  * from a frame (frame.h) and evicted as a whole, without a copy. All [fault]
  * safe unless said.
  */
-#ifndef FM_HUGE_H
-#define FM_HUGE_H
+#pragma once
 
 #include "frame.h"
 
@@ -30,5 +29,3 @@ bool fm_huge_loose(struct fm_map *m, uint64_t i);
  * into a unit. 0, -EBUSY when they are not all there, clean and idle, and
  * -ENOMEM without a huge page. */
 int fm_huge_collapse(struct fm_map *m, uint64_t i);
-
-#endif

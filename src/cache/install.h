@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* install.h - pages become present: in memory, in their mode bytes and in an
  * eviction queue. [fault] */
-#ifndef FM_INSTALL_H
-#define FM_INSTALL_H
+#pragma once
 
 #include "base/types.h"
 
@@ -12,5 +11,3 @@
  * -errno when the first did. */
 long fm_install(struct fm_map *m, uint64_t i, const void *src, uint64_t n,
 	       bool store);
-
-#endif

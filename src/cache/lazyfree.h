@@ -15,8 +15,7 @@
  *
  * Entries are cache.h's, in a FIFO a shard. [fault] safe but where it says so.
  */
-#ifndef FM_LAZYFREE_H
-#define FM_LAZYFREE_H
+#pragma once
 
 #include "evict_queues.h"
 #include "map/map.h"
@@ -64,5 +63,3 @@ void fm_lazyfree_pass(struct fm_map *m, uint64_t i, bool store);
 void fm_lazyfree_look(struct fm_map *m, uint64_t i, uint64_t n, uint64_t mine);
 /* [plain] In the child of fork. */
 void fm_lazyfree_reset(void);
-
-#endif

@@ -10,8 +10,7 @@
  * descriptors of its own; for the same reason it does nothing else: who evicts
  * needs those of the engine.
  */
-#ifndef FM_MEM_MONITOR_H
-#define FM_MEM_MONITOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -64,5 +63,3 @@ void fm_mem_monitor_wake(void);
  * of descriptors of its own: for who has to look at something, and has no
  * thread. */
 FM_UPCALL(void, each_second, void);
-
-#endif

@@ -6,8 +6,7 @@
  * second later, and so on (compare the slow start of TCP): in some seconds a
  * cache full of what nobody wants any more is the stream's. All [fault].
  */
-#ifndef FM_PROBE_H
-#define FM_PROBE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ uint64_t fm_probe_may(void);
 /* So many of them have left; have come back soon after. */
 void fm_probe_left(uint64_t pages);
 void fm_probe_back(uint64_t pages);
-
-#endif

@@ -4,8 +4,7 @@
  * number of entries; segments are recycled and never given back. All [fault],
  * unless it says more: the lock is a leaf, held for a few instructions.
  */
-#ifndef FM_QUEUE_H
-#define FM_QUEUE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ static inline uint64_t fm_queue_len(struct fm_queue *q)
 {
 	return atomic_load_explicit(&q->len, memory_order_relaxed);
 }
-
-#endif

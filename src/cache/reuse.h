@@ -8,8 +8,7 @@
  * that of a chosen page every load is seen. Time is counted in evictions of
  * chosen pages. A guess: an event that finds the table in use is not noted.
  */
-#ifndef FM_REUSE_H
-#define FM_REUSE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,5 +69,3 @@ struct fm_curve {
 
 /* [plain] One at a time: the caller has the lock of the report. */
 void fm_reuse_curve(const struct fm_reuse *r, struct fm_curve *ret);
-
-#endif

@@ -12,8 +12,7 @@
  *
  * [fault] but where it says so; who reads a file's pool holds an epoch.
  */
-#ifndef FM_SHARES_H
-#define FM_SHARES_H
+#pragma once
 
 #include "base/types.h"
 
@@ -72,5 +71,3 @@ struct fm_shares_of {
 	bool pins; /* its policy or the program pins pages */
 };
 struct fm_shares_of fm_shares_of(const struct fm_file *f);
-
-#endif

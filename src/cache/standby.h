@@ -5,8 +5,7 @@
  * without a read and tells what no access bit tells us here: that it is in
  * use. All [fault] safe.
  */
-#ifndef FM_STANDBY_H
-#define FM_STANDBY_H
+#pragma once
 
 #include "base/types.h"
 
@@ -17,5 +16,3 @@ bool fm_standby_put(struct fm_map *m, uint64_t i);
 /* Free the unit that has been in standby for too long, if there is one: pages
  * freed. Who makes room asks for it as well (base/shrinker.h). */
 uint64_t fm_standby_trim(void);
-
-#endif

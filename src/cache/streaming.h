@@ -8,8 +8,7 @@
  * would evict a hot set within one turn of the queues, before any of it can
  * show by coming back that it is hot. All [fault].
  */
-#ifndef FM_STREAMING_H
-#define FM_STREAMING_H
+#pragma once
 
 #include "base/types.h"
 
@@ -24,5 +23,3 @@ void fm_streaming_fault(struct fm_file *f);
 /* n pages came that were evicted not long ago; `soon`: they would be there with
  * half the cache for them. */
 void fm_streaming_back(struct fm_file *f, uint64_t n, bool soon);
-
-#endif

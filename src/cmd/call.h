@@ -3,8 +3,7 @@
  * call.h - a question to a control socket (src/base/control.h), on the loop:
  * while one process is silent, others answer.
  */
-#ifndef FM_CMD_CALL_H
-#define FM_CMD_CALL_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -47,5 +46,3 @@ char *call_wait(const struct call_plan *plan);
 int call_connect(const struct live_process *of);
 /* Stopped by a signal, or a debugger? pid 0: it has no number here. */
 bool call_is_stopped(pid_t pid);
-
-#endif

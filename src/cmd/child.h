@@ -3,8 +3,7 @@
  * child.h - a child of fork(2) on the loop: signals that the loop has handlers
  * for are its own, and its end is waited for while the loop runs.
  */
-#ifndef FM_CMD_CHILD_H
-#define FM_CMD_CHILD_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -28,5 +27,3 @@ int child_start(struct child *c, void (*run)(void *arg), void *arg);
 void child_is_ready(void);
 /* The loop runs until it has ended; wait4(2) is still to be called. */
 void child_wait(struct child *c);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd.h - the parts of the `fastmap` command. Each returns an exit status. */
-#ifndef FM_CMD_H
-#define FM_CMD_H
+#pragma once
 
 /* For a command whose only option is --help: -1, and optind is where its
  * arguments begin (`least` to `most` of them), or what to end with. */
@@ -31,5 +30,3 @@ int cmd_suggest(int argc, char **argv);
 int cmd_map(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 int cmd_options_list(int argc, char **argv);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cold.h - each run begins with a cold page cache, as far as we may. */
-#ifndef FM_CMD_COLD_H
-#define FM_CMD_COLD_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@ int cold_parse(const char *text);
 /* COLD_FILES: the files below `paths`, separated by colons. 0 or -errno; the
  * pages of them that stayed, as somebody has them mapped. */
 int cold_make(enum cold how, const char *paths, uint64_t *ret_stayed);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* command_line.h - how a program was started, as a line for a shell. */
-#ifndef FM_CMD_COMMAND_LINE_H
-#define FM_CMD_COMMAND_LINE_H
+#pragma once
 
 #include <jansson.h>
 #include <stdio.h>
@@ -11,5 +10,3 @@ void command_put(char **argv, FILE *out);
 /* The same of the process that these statistics are of, with `head` in front
  * and where it runs; of one that is not here any more its program only. */
 void command_of(const json_t *doc, const char *head, FILE *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* compare.h - what `fastmap compare` has measured, and how it is told. */
-#ifndef FM_CMD_COMPARE_H
-#define FM_CMD_COMPARE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -69,5 +68,3 @@ const char *item_name(const struct comparison *c, unsigned item);
 
 void report_table(const struct comparison *c);
 void report_json(const struct comparison *c);
-
-#endif

@@ -3,8 +3,7 @@
  * group.h - a memory control group (version 1 or 2) for one run of a program:
  * found, made, and removed by the command itself.
  */
-#ifndef FM_CMD_GROUP_H
-#define FM_CMD_GROUP_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -34,5 +33,3 @@ bool group_is_guardian(int pid);
 /* Waits `ms` until all have left it, and longer for a guardian, which writes
  * what is not in the file yet; kills who has not; removes it. */
 void group_end(const struct group *g, int ms);
-
-#endif

@@ -4,8 +4,7 @@
  * guardians. They become children of this process, which hears of them so; what
  * these have started is not seen.
  */
-#ifndef FM_CMD_LEAVERS_H
-#define FM_CMD_LEAVERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,5 +15,3 @@ bool leavers_any(void);
 /* "redis-server (4711), ...", without guardians, which end by themselves. From
  * then on they do not count. */
 void leavers_names(char *ret, size_t size);
-
-#endif

@@ -6,8 +6,7 @@
  * WHO is a process id, the name of a program that only one such process runs,
  * or the path of a socket (with a '/').
  */
-#ifndef FM_CMD_LIVE_H
-#define FM_CMD_LIVE_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -49,5 +48,3 @@ int live_word(int argc, char **argv, const char *help, const char *word);
 
 /* The answer to what may take long, be it "error: ...". NULL: said. */
 char *live_talk(const char *who, const char *line);
-
-#endif

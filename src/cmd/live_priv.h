@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* live_priv.h - between live.c and live_list.c. */
-#ifndef FM_CMD_LIVE_PRIV_H
-#define FM_CMD_LIVE_PRIV_H
+#pragma once
 
 #include "live.h"
 
@@ -14,5 +13,3 @@ ssize_t live_read_proc(pid_t pid, const char *what, char *buf, size_t size);
 bool live_is_file(pid_t pid, const char *name);
 /* In one line: why has this process no control socket? */
 void live_say_unheard(pid_t pid);
-
-#endif

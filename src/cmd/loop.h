@@ -3,8 +3,7 @@
  * loop.h - the one loop of the command, libuv's default one: for who wants to
  * wait, and for handles that live no longer than a function.
  */
-#ifndef FM_CMD_LOOP_H
-#define FM_CMD_LOOP_H
+#pragma once
 
 #include <uv.h>
 
@@ -12,5 +11,3 @@
 void loop_turn(void);
 /* Returns when the handle's memory is not used any more. */
 void loop_close(uv_handle_t *h);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* map_bar.h - the parts of a file as characters. */
-#ifndef FM_CMD_MAP_BAR_H
-#define FM_CMD_MAP_BAR_H
+#pragma once
 
 #include <stdint.h>
 
@@ -22,5 +21,3 @@ extern const struct map_kind_text map_kinds[MAP_KINDS];
  * capital: this kind is at least half of the part. ' ': there is none. */
 char map_bar_char(const uint64_t pages[MAP_KINDS], uint64_t size,
 		  enum map_kind *ret_kind);
-
-#endif

@@ -3,8 +3,7 @@
  * meanings.h - the options as people are told of them. The manual, the
  * completions and the table in docs/options.md come from `fastmap options`.
  */
-#ifndef FM_CMD_MEANINGS_H
-#define FM_CMD_MEANINGS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -23,5 +22,3 @@ void print_wrapped(int column, int indent, const char *text);
 
 /* `fastmap options --tunables` */
 void print_tunables(void);
-
-#endif

@@ -5,8 +5,7 @@
  * installed tree has been moved to (DESTDIR, a relocated prefix); else where
  * they were meant to be installed.
  */
-#ifndef FM_PLACES_H
-#define FM_PLACES_H
+#pragma once
 
 /* libfastmap.so; it need not be there. */
 const char *place_of_library(void);
@@ -22,5 +21,3 @@ const char *place_of_policy(const char *name);
  * while programs run (libfastmap.so.0 by a newer version) keeps its name. 0,
  * or -1 and errno. */
 int place_full(const char *path, char *ret_full);
-
-#endif

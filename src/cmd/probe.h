@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* probe.h - tries what the engine may use; nothing is left behind. */
-#ifndef FM_PROBE_H
-#define FM_PROBE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ struct probe_uring {
 void probe_uring(struct probe_uring *ret);
 
 bool probe_batch_drop(void);
-
-#endif

@@ -3,8 +3,7 @@
  * program.h - what execvp(3) would run, to the last interpreter, and whether a
  * library that LD_PRELOAD names is loaded there.
  */
-#ifndef FM_PROGRAM_H
-#define FM_PROGRAM_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -24,5 +23,3 @@ int program_find(const char *name, struct program *ret);
 
 /* Is this file our library, built for this machine? */
 bool program_is_library(const char *file);
-
-#endif

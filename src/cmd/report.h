@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* report.h - the beginning of `fastmap doctor --report`. */
-#ifndef FM_CMD_REPORT_H
-#define FM_CMD_REPORT_H
+#pragma once
 
 /* Print the machine, its devices, the settings, and the statistics of a process
  * (`live.h` says what WHO may be), or none (NULL). */
 void report(const char *version, const char *who);
-
-#endif

@@ -3,8 +3,7 @@
  * rounds.h - a program natively and under the library, in turns: what `fastmap
  * compare` does, and `fastmap suggest` with what it suggests.
  */
-#ifndef FM_CMD_ROUNDS_H
-#define FM_CMD_ROUNDS_H
+#pragma once
 
 #include <getopt.h>
 #include <limits.h>
@@ -44,5 +43,3 @@ int rounds_prepare(struct rounds *r);
 /* All runs. -1: it could not be run, which was said, or a signal has come
  * (trial_signal). */
 int rounds_run(struct rounds *r);
-
-#endif

@@ -4,8 +4,7 @@
  * begins with what they held before the first: a copy lies beside a file while
  * the command runs.
  */
-#ifndef FM_CMD_SAME_H
-#define FM_CMD_SAME_H
+#pragma once
 
 #include <md5.h>
 #include <stdbool.h>
@@ -25,5 +24,3 @@ int same_put_back(struct same *s);
 int same_look(struct same *s);
 /* The copy goes; the file is left as the last run has left it. */
 void same_end(struct same *s);
-
-#endif

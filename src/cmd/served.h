@@ -3,8 +3,7 @@
  * served.h - what the library has done in one run: the sum of the statistics
  * that each process of it has left in a folder.
  */
-#ifndef FM_CMD_SERVED_H
-#define FM_CMD_SERVED_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ struct served {
 
 /* Reads the documents of a folder, and removes them. */
 void served_take(const char *folder, struct served *ret);
-
-#endif

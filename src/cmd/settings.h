@@ -4,8 +4,7 @@
  * library: options become the variables that it reads (--NAME is NAME in the
  * table that policy files use), and LD_PRELOAD names it.
  */
-#ifndef FM_CMD_SETTINGS_H
-#define FM_CMD_SETTINGS_H
+#pragma once
 
 #include <getopt.h>
 
@@ -29,5 +28,3 @@ int settings_preload_heap(const char *library);
 /* With the policy loaded: why no file of this program will be served, or NULL.
  * Static text. */
 const char *settings_why_not(const char *name, const struct program *p);
-
-#endif

@@ -4,8 +4,7 @@
  * processes: what the locale cannot print, control characters above all,
  * becomes '?'.
  */
-#ifndef FM_CMD_SHOWN_H
-#define FM_CMD_SHOWN_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -51,5 +50,3 @@ struct shown {
 };
 struct shown shown_size(uint64_t bytes);
 struct shown shown_uptime(double seconds);
-
-#endif

@@ -3,8 +3,7 @@
  * stage.h - what is prepared before a program is run under the library to be
  * looked at: our own process is without it, paths, a folder of statistics.
  */
-#ifndef FM_CMD_STAGE_H
-#define FM_CMD_STAGE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -29,5 +28,3 @@ json_t *stage_collect(const char *folder);
 
 /* In the child: its settings have been looked at. */
 void stage_run_variable(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* stats_doc.h - what stands in a document of statistics. */
-#ifndef FM_CMD_STATS_DOC_H
-#define FM_CMD_STATS_DOC_H
+#pragma once
 
 #include <jansson.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ const char *doc_server(const json_t *stats, const json_t *file);
 const char *doc_why(const json_t *file);
 /* How many of them are served so. */
 unsigned doc_count(const json_t *stats, const char *server);
-
-#endif

@@ -3,8 +3,7 @@
  * store_chunks.h - which bytes of one read have come, where they come in pieces
  * of any order: each once, and all of them in the end.
  */
-#ifndef FM_STORE_CHUNKS_H
-#define FM_STORE_CHUNKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,5 +61,3 @@ static inline bool chunks_whole(const struct chunks *c, uint64_t from,
 	return c->count == 1 && c->part[0].from == from &&
 	       c->part[0].end == from + n;
 }
-
-#endif

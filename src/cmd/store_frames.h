@@ -4,8 +4,7 @@
  * each is made once and kept while there is room. Who wants one that is being
  * made waits for it.
  */
-#ifndef FM_STORE_FRAMES_H
-#define FM_STORE_FRAMES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ void frames_begin(uint64_t most, frame_make_fn *make);
 /* n bytes from `in` on of a frame that has `size`. 0, or errno. */
 int frames_read(unsigned worker, size_t frame, size_t size, void *buf,
 		size_t in, size_t n);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* store_helper.h - kinds of sources that fastmap-store reads (io/far.h). */
-#ifndef FM_STORE_HELPER_H
-#define FM_STORE_HELPER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ static inline bool store_bytes(const char *s, size_t n, uint64_t *ret)
 	return *s >= '0' && *s <= '9' && v && *ret >> shift == v &&
 	       end + !!unit == s + n;
 }
-
-#endif

@@ -8,8 +8,7 @@
  * these bytes or no match, and then it is read anew. Nothing is locked but the
  * head, and nothing waits for the disk.
  */
-#ifndef FM_STORE_KEPT_H
-#define FM_STORE_KEPT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ bool kept_open(const char *path, uint64_t identity, uint64_t size,
 	       uint64_t most, kept_fetch_fn *fetch);
 /* n bytes, which lie within the size, kept or fetched. 0, or errno. */
 int kept_read(unsigned worker, void *buf, size_t n, uint64_t off);
-
-#endif

@@ -3,8 +3,7 @@
  * suggestion.h - from statistics to a policy file: which files gain from the
  * engine, what the cache should be, and settings, each with its reason.
  */
-#ifndef FM_CMD_SUGGESTION_H
-#define FM_CMD_SUGGESTION_H
+#pragma once
 
 #include <jansson.h>
 #include <stdio.h>
@@ -23,5 +22,3 @@ const json_t *suggestion_of(const json_t *docs);
  * its statistics do not say so. */
 void suggestion_write(const json_t *doc, uint64_t memory,
 		      const struct suggestion_trial *t, FILE *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* top_help.h - what the keys of `fastmap top` do, and its columns mean. */
-#ifndef FM_CMD_TOP_HELP_H
-#define FM_CMD_TOP_HELP_H
+#pragma once
 
 #define TOP_HELP_COLUMNS 120
 #define TOP_HELP_LINES 256
@@ -9,5 +8,3 @@
 /* All of it in lines of so many columns. Returns how many there are. */
 unsigned top_help_lines(unsigned columns,
 			char ret[TOP_HELP_LINES][TOP_HELP_COLUMNS + 1]);
-
-#endif

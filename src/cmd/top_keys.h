@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* top_keys.h - what keys do in `fastmap top`. */
-#ifndef FM_CMD_TOP_KEYS_H
-#define FM_CMD_TOP_KEYS_H
+#pragma once
 
 #include "base/control.h"
 #include "top_peers.h"
@@ -32,5 +31,3 @@ struct top_action {
 /* False: end. */
 bool top_keys_press(struct top_view *v, struct top_peers *peers,
 		    struct top_action *a, int key);
-
-#endif

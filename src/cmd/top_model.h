@@ -3,8 +3,7 @@
  * top_model.h - what `fastmap top` shows, without a terminal: the statistics of
  * a process as numbers, and what happened between two of them.
  */
-#ifndef FM_CMD_TOP_MODEL_H
-#define FM_CMD_TOP_MODEL_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -48,5 +47,3 @@ void top_process_free(struct top_process *p); /* NULL is fine */
 /* What has happened since `before`, an earlier one of the same process; NULL,
  * or one of another: since it was started. */
 void top_rates(struct top_process *now, const struct top_process *before);
-
-#endif

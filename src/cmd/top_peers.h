@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* top_peers.h - the processes that `fastmap top` looks at. */
-#ifndef FM_CMD_TOP_PEERS_H
-#define FM_CMD_TOP_PEERS_H
+#pragma once
 
 #include "call.h"
 #include "live.h"
@@ -36,5 +35,3 @@ void top_peers_ask(struct top_peers *t);
 /* Has one not answered yet? `said` names it then. */
 bool top_peers_silent(struct top_peers *t);
 struct top_peer *top_peers_find(struct top_peers *t, pid_t pid);
-
-#endif

@@ -3,8 +3,7 @@
  * top_rows.h - the table of `fastmap top`, without a terminal: a row for each
  * file of a process, its columns, which of them fit, and the order.
  */
-#ifndef FM_CMD_TOP_ROWS_H
-#define FM_CMD_TOP_ROWS_H
+#pragma once
 
 #include <wchar.h>
 
@@ -48,5 +47,3 @@ void top_line(const struct top_row *row, const unsigned width[TOP_COLUMNS],
 	      wchar_t *ret);
 /* Where a column begins in the line. */
 unsigned top_column_at(const unsigned width[TOP_COLUMNS], enum top_column c);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* top_screen.h - `fastmap top` on a terminal, by ncurses. */
-#ifndef FM_CMD_TOP_SCREEN_H
-#define FM_CMD_TOP_SCREEN_H
+#pragma once
 
 #include "top_rows.h"
 
@@ -42,5 +41,3 @@ void top_head_sums(const struct top_view *v, unsigned columns, wchar_t *ret);
 void top_head_rates(const struct top_view *v, unsigned columns, wchar_t *ret);
 void top_head_process(const struct top_view *v, unsigned columns,
 		      wchar_t *ret);
-
-#endif

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* top_terminal.h - apart, because term.h defines words such as "columns". */
-#ifndef FM_CMD_TOP_TERMINAL_H
-#define FM_CMD_TOP_TERMINAL_H
+#pragma once
 
 /* 0, or -1 and a line on stderr. */
 int top_terminal_check(void);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* top_why.h - in `fastmap top`: why the selected file is served by whom it
  * is. */
-#ifndef FM_CMD_TOP_WHY_H
-#define FM_CMD_TOP_WHY_H
+#pragma once
 
 #include "top_rows.h"
 
@@ -13,5 +12,3 @@
  * without a file: that. Returns how many there are. */
 unsigned top_why_lines(const struct top_row *row, unsigned columns,
 		       char ret[TOP_WHY_LINES][TOP_WHY_COLUMNS + 1]);
-
-#endif

@@ -3,8 +3,7 @@
  * trial.h - one run of a program, measured: its time, what it has used, and a
  * sum of what it has written to standard output, of which nothing is kept.
  */
-#ifndef FM_CMD_TRIAL_H
-#define FM_CMD_TRIAL_H
+#pragma once
 
 #include <md5.h>
 #include <stdbool.h>
@@ -45,5 +44,3 @@ bool trial_has_input(void);
 
 /* 0, -EINTR: a signal has come, and the program has ended; or -errno. */
 int trial_run(const struct trial_plan *plan, struct trial *ret);
-
-#endif

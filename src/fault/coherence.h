@@ -7,8 +7,7 @@
  *
  * All [fault] safe; the page lock is held.
  */
-#ifndef FM_COHERENCE_H
-#define FM_COHERENCE_H
+#pragma once
 
 #include "base/types.h"
 
@@ -20,5 +19,3 @@ int fm_share_from_peer(struct fm_map *m, uint64_t i);
  * copy is pinned by a system call in flight, -EAGAIN when one is being written
  * back (wait for FP_WB without the lock, then again). */
 int fm_invalidate_peers(struct fm_map *m, uint64_t i);
-
-#endif

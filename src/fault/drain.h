@@ -7,8 +7,7 @@
  * for that with the space lock would hold up each mmap and fork of the process,
  * of whatever file. So the lock is let go meanwhile (fm_space_yield).
  */
-#ifndef FM_DRAIN_H
-#define FM_DRAIN_H
+#pragma once
 
 #include "base/types.h"
 
@@ -29,5 +28,3 @@ enum fm_drain {
  * lock has been taken, for all that was looked at may have changed. A read that
  * begins between this and what follows is waited for there, under the lock. */
 void fm_range_drain(uintptr_t start, uintptr_t end, enum fm_drain how);
-
-#endif

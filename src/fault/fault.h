@@ -3,8 +3,7 @@
  * fault.h - internal side of the fault path; fm_fault() itself is in
  * engine.h. All [fault] safe, page lock held by the caller.
  */
-#ifndef FM_FAULT_H
-#define FM_FAULT_H
+#pragma once
 
 #include "base/types.h"
 #include "base/up.h"
@@ -29,5 +28,3 @@ FM_UPCALL(int, fault_unservable, struct fm_file *f, uintptr_t addr,
 #include "latency.h"
 #include "map_edit.h"
 #include "nearby.h"
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fault_around.h - what comes along with a demand page (fault-around).
  * [fault] */
-#ifndef FM_FAULT_AROUND_H
-#define FM_FAULT_AROUND_H
+#pragma once
 
 #include "base/types.h"
 
@@ -23,5 +22,3 @@ void fm_fault_around_all(struct fm_map *m, uint64_t i);
 void fm_fault_around_weigh(void);
 void fm_fault_around_unlock(struct fm_map *m, uint64_t i, uint64_t lo,
 			    uint64_t hi);
-
-#endif

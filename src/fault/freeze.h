@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* freeze.h - faults on a file wait while it is demoted, or is about to be. */
-#ifndef FM_FREEZE_H
-#define FM_FREEZE_H
+#pragma once
 
 #include "base/types.h"
 
@@ -20,5 +19,3 @@ void fm_freeze_leave(struct fm_file *f);
 void fm_freeze_settle(struct fm_file *f);
 /* [fault] Wait until it has thawed. */
 void fm_wait_frozen(struct fm_file *f);
-
-#endif

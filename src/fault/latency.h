@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* latency.h - how long faults take, from the signal to the return. */
-#ifndef FM_LATENCY_H
-#define FM_LATENCY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ void fm_latency_sum(struct fm_hist *ret);
 /* [plain] Nanoseconds that all threads have spent in faults, up to 3.2 % too
  * many, and in how many faults. */
 uint64_t fm_latency_spent(uint64_t *ret_faults);
-
-#endif

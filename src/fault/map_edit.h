@@ -5,8 +5,7 @@
  * unless it says more. start and end are addresses, i, lo and hi pages of the
  * mapping.
  */
-#ifndef FM_MAP_EDIT_H
-#define FM_MAP_EDIT_H
+#pragma once
 
 #include "base/types.h"
 
@@ -75,5 +74,3 @@ void fm_map_unlock_part(struct fm_map *m, uint64_t lo, uint64_t hi);
  * objects. The memory stays, empty; who touches it waits. The caller maps
  * something else there next. 0 or -errno. */
 int fm_range_release(uintptr_t start, uintptr_t end);
-
-#endif

@@ -16,8 +16,7 @@
  * value as a page of a cache has on the average: nothing while there is room,
  * and little where a scan has been there. serve/miss.h weighs it.
  */
-#ifndef FM_NEARBY_H
-#define FM_NEARBY_H
+#pragma once
 
 #include "base/types.h"
 #include "serve/serve.h"
@@ -33,5 +32,3 @@ struct fm_file_nearby {
 uint32_t fm_nearby_pages(struct fm_file *f, uint64_t fp);
 /* [any] What has been counted of f. */
 void fm_nearby_counts(const struct fm_file *f, struct fm_miss_counts *ret);
-
-#endif

@@ -10,8 +10,7 @@
  * that is there is let through without a block of its own (write-back will get
  * one, or say so), and a page that is missing is EFAULT, as it is with signals.
  */
-#ifndef FM_UFFD_DEADLOCK_H
-#define FM_UFFD_DEADLOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ void fm_deadlock_look(void);
 bool fm_deadlock_lately(void);
 
 #define FM_HANDLERS 16
-
-#endif

@@ -10,8 +10,7 @@
  * each access tries anew; before Linux 6.6 a page of an empty file lies there,
  * for good.
  */
-#ifndef FM_UFFD_POISON_H
-#define FM_UFFD_POISON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ bool fm_failing(void);
 /* [plain] Pages that have failed for long enough are missing again; `now`: all
  * of them. */
 void fm_poison_tick(bool now);
-
-#endif

@@ -6,8 +6,7 @@
  * Counts pages that are present in any mapping, and what has landed ahead of
  * need: all together, and those of each file.
  */
-#ifndef FM_CACHE_ACCOUNT_H
-#define FM_CACHE_ACCOUNT_H
+#pragma once
 
 #include "base/types.h"
 
@@ -29,5 +28,3 @@ void fm_cache_assign(struct fm_file *f, uint64_t n);
 int64_t fm_cache_of(const struct fm_file *f);
 /* [plain] In the child of fork. */
 void fm_cache_count_reset(void);
-
-#endif

@@ -9,8 +9,7 @@
  * about: it takes no memory, no other file displaces it, and it goes with the
  * file.
  */
-#ifndef FM_DEMOTE_QUEUE_H
-#define FM_DEMOTE_QUEUE_H
+#pragma once
 
 #include "base/reason.h"
 #include "base/up.h"
@@ -67,5 +66,3 @@ bool fm_demote_take(void);
  * been asked for, and answer. */
 void fm_demote_each(int (*demote)(struct fm_file *f,
 				  enum fm_server_reason why));
-
-#endif

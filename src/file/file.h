@@ -2,8 +2,7 @@
 /*
  * file.h - the table of files, their directories and dirty indexes.
  */
-#ifndef FM_FILE_H
-#define FM_FILE_H
+#pragma once
 
 #include "base/reason.h"
 #include "base/types.h"
@@ -159,5 +158,3 @@ FM_UPCALL(void, file_resized, void);
 #include "truncate_barrier.h"
 #include "wb_errseq.h"
 #include "witness.h"
-
-#endif

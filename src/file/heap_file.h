@@ -4,8 +4,7 @@
  * else can see and which ends with the process: it is written only to make
  * room, and each child of fork has a copy.
  */
-#ifndef FM_HEAP_FILE_H
-#define FM_HEAP_FILE_H
+#pragma once
 
 #include "base/types.h"
 
@@ -26,5 +25,3 @@ bool fm_heap_bytes_of(struct fm_heap_bytes *ret, bool ask);
 
 /* [plain] Before a fork. held: nothing is stored to it until that is over. */
 void fm_heap_copy(bool held);
-
-#endif

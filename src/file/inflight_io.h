@@ -40,8 +40,7 @@
  *
  * What the shim calls is in engine.h. All lock-free, but fm_writes_wait.
  */
-#ifndef FM_INFLIGHT_IO_H
-#define FM_INFLIGHT_IO_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -73,5 +72,3 @@ bool fm_inflight_any_stored(void);
  * in flight that has not looked: then f is written through the page cache for
  * good. */
 bool fm_inflight_allow_direct(struct fm_file *f);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* load.h - bring file data into memory. [fault] safe. */
-#ifndef FM_LOAD_H
-#define FM_LOAD_H
+#pragma once
 
 #include "base/types.h"
 
@@ -53,5 +52,3 @@ int fm_load_allocate(struct fm_file *f, uint64_t fp, _Atomic uint8_t *p);
 enum { FM_LOAD_ELSE, FM_LOAD_ALLOCATES, FM_LOAD_LENT };
 extern _Thread_local _Atomic uint32_t *fm_load_phase
 	__attribute__((tls_model("initial-exec")));
-
-#endif

@@ -4,8 +4,7 @@
  * their bytes (io/backing.h). What would make one of them the kernel's fails
  * with EOPNOTSUPP, and one line says what that was.
  */
-#ifndef FM_ONLY_ENGINE_H
-#define FM_ONLY_ENGINE_H
+#pragma once
 
 #include "engine.h"
 
@@ -13,5 +12,3 @@
  * it. Said once for each cause. Returns -EOPNOTSUPP. */
 int fm_only_engine_refuse(const char *path, const char *source,
 			  enum fm_server_reason why);
-
-#endif

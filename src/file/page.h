@@ -7,8 +7,7 @@
  * page. All [fault] safe. The holder of FP_BUSY must have every signal
  * blocked, or a handler of its own thread could fault on the same page.
  */
-#ifndef FM_PAGE_H
-#define FM_PAGE_H
+#pragma once
 
 #include "base/lock.h"
 #include "base/types.h"
@@ -99,5 +98,3 @@ static inline void fm_page_lock_idle(_Atomic uint8_t *p)
 		fm_page_wait(p, FP_WB);
 	}
 }
-
-#endif

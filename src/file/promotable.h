@@ -6,8 +6,7 @@
  * (mmap/promote.h). Until then the hooks look (fm_looks): the engine has to
  * know of calls that use the memory, or change the file.
  */
-#ifndef FM_PROMOTABLE_H
-#define FM_PROMOTABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ void fm_file_passes(struct fm_file *f, bool yes);
 
 /* [any] Under the space lock: it could not be promoted now. */
 void fm_file_wait_again(struct fm_file *f);
-
-#endif

@@ -8,8 +8,7 @@
  * systems that have it: XFS, and overlayfs above it. btrfs has not
  * (docs/limits.md).
  */
-#ifndef FM_REFLINK_H
-#define FM_REFLINK_H
+#pragma once
 
 struct fm_file;
 
@@ -26,5 +25,3 @@ enum fm_unshare {
 void fm_shared_look(struct fm_file *f, int fd);
 /* [any] A process has f open that may share its blocks. */
 void fm_shared_maybe(struct fm_file *f);
-
-#endif

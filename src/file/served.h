@@ -5,8 +5,7 @@
  * The time runs from a file's first mapping on, whether or not something of it
  * is mapped. It is kept for the statistics; nothing is decided by it.
  */
-#ifndef FM_SERVED_H
-#define FM_SERVED_H
+#pragma once
 
 #include "base/reason.h"
 #include "base/types.h"
@@ -62,5 +61,3 @@ void fm_served_read(const struct fm_served *s, struct fm_served *ret);
 const char *fm_served_text(enum fm_served_by by);
 /* [plain] In the guardian: who held the lock is dead. */
 void fm_served_unlock(void);
-
-#endif

@@ -24,8 +24,7 @@
  * whichever process of a family made by fork it happens in, and of no more than
  * FM_WHY_FILES files: then one line says that there are more.
  */
-#ifndef FM_SERVER_H
-#define FM_SERVER_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -77,5 +76,3 @@ void fm_server_reason_left(const char *path, dev_t dev, ino_t ino,
 /* [any] The file has been demoted: say so. */
 void fm_server_reason_demoted(const char *path, dev_t dev, ino_t ino,
 			     enum fm_server_reason why);
-
-#endif

@@ -3,8 +3,7 @@
  * space_lock.h - the lock of the address space: mmap, munmap and their
  * relatives, the table of files and their lists of mappings change under it.
  */
-#ifndef FM_SPACE_LOCK_H
-#define FM_SPACE_LOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ bool fm_space_hides(uintptr_t start, uintptr_t end);
  * the look or since, and is not any more: look again. */
 uint32_t fm_space_shown(void);
 bool fm_space_wait_hidden(uint32_t before);
-
-#endif

@@ -11,8 +11,7 @@
  * it is shut, after touching, and gives it up if so: either he sees that, or
  * who shuts the file sees the group touched, and waits for him at the page.
  */
-#ifndef FM_TRUNCATE_BARRIER_H
-#define FM_TRUNCATE_BARRIER_H
+#pragma once
 
 #include "base/types.h"
 
@@ -46,5 +45,3 @@ void fm_barrier_open(struct fm_file *f);
 /* [any] While f is shut: the first page in [fp, stop) of a group that was
  * touched, or stop. */
 uint64_t fm_barrier_next(struct fm_file *f, uint64_t fp, uint64_t stop);
-
-#endif

@@ -3,8 +3,7 @@
  * wb_errseq.h - write-back errors that nobody has been told when the last
  * mapping of the file went, and the data with it: fsync(2) still says so, once.
  */
-#ifndef FM_WB_ERRSEQ_H
-#define FM_WB_ERRSEQ_H
+#pragma once
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -39,5 +38,3 @@ static inline int fm_wb_told(int err)
 {
 	return !err || err == -ENOSPC || err == -EDQUOT ? err : -EIO;
 }
-
-#endif

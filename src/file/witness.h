@@ -18,8 +18,7 @@
  * witness is of no use: ext4 from Linux 6.15 on moves the end of the file to
  * where a write through the page cache was to begin, though it fails.
  */
-#ifndef FM_WITNESS_H
-#define FM_WITNESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ bool fm_witness_heard(struct fm_io *io);
  * signals are blocked. */
 long fm_witness_store(struct fm_file *f, uint64_t off, const void *buf,
 		      uint64_t len);
-
-#endif

@@ -13,8 +13,7 @@
  * policy/options.c. Any other: a file cmd/store_NAME.c with a struct
  * store_kind, and a line in the table of store_main.c and in policy/options.c.
  */
-#ifndef FM_BACKING_H
-#define FM_BACKING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,5 +56,3 @@ struct fm_backing {
 /* [any] The source with this text, opened if it has not been. NULL: it cannot
  * be had, which is said once; *ret_err is -errno. */
 struct fm_backing *fm_backing_of(const char *text, int *ret_err);
-
-#endif

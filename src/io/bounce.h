@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* bounce.h - buffers that demand reads land in before they are installed.
  * [fault] safe except start. */
-#ifndef FM_BOUNCE_H
-#define FM_BOUNCE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ struct fm_bounce {
  * one waits for nothing but the device and the page tables. */
 struct fm_bounce *fm_bounce_get(void);
 void fm_bounce_put(struct fm_bounce *b);
-
-#endif

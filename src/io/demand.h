@@ -20,8 +20,7 @@
  * stays until the whole batch is done, because completions are delivered
  * through the submitting thread.
  */
-#ifndef FM_DEMAND_H
-#define FM_DEMAND_H
+#pragma once
 
 #include <stdint.h>
 
@@ -42,5 +41,3 @@ uint64_t fm_demand_reads(void);
  * made for them. */
 uint64_t fm_demand_polled(void);
 uint64_t fm_demand_batches(void);
-
-#endif

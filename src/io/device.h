@@ -14,8 +14,7 @@
  *
  * Until there are enough a device is one of 100 us and 1 GB/s.
  */
-#ifndef FM_DEVICE_H
-#define FM_DEVICE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -76,5 +75,3 @@ struct fm_device_figures {
 	uint64_t among_fixed, among_page, among_reads;
 };
 void fm_device_figures(const struct fm_file *f, struct fm_device_figures *ret);
-
-#endif

@@ -6,12 +6,9 @@
  * wants them) says nothing of its device. So some of the pages are read from
  * there as well.
  */
-#ifndef FM_DEVICE_PROBE_H
-#define FM_DEVICE_PROBE_H
+#pragma once
 
 #include "base/types.h"
 
 /* [fault] The page at off came from the page cache. */
 void fm_device_probe(struct fm_file *f, uint64_t off);
-
-#endif

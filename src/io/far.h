@@ -12,8 +12,7 @@
  * But for FREE the word says whose it is, too: a slot that somebody has left
  * must not be mistaken for one that another has claimed meanwhile.
  */
-#ifndef FM_FAR_H
-#define FM_FAR_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -71,5 +70,3 @@ static inline char *fm_far_data(struct fm_far *f, unsigned i)
 {
 	return (char *)f + FM_FAR_HEAD + i * FM_FAR_BYTES;
 }
-
-#endif

@@ -7,8 +7,7 @@
  * that it does not own, and writes outlive it. That process is the guardian
  * (process/guardian.h); what is here is how descriptors get there and back.
  */
-#ifndef FM_FD_BACKUP_H
-#define FM_FD_BACKUP_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -65,5 +64,3 @@ bool fm_backup_take(int sock);
 int fm_backup_add(struct fm_file *f);
 /* [plain] Send a message that says nothing: it wakes the process. */
 void fm_backup_nudge(void);
-
-#endif

@@ -7,8 +7,7 @@
  * faults go on being raised, and the numbers are found again or the access
  * fails; the kernel never fills a page with zeros.
  */
-#ifndef FM_FD_RECOVERY_H
-#define FM_FD_RECOVERY_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -41,5 +40,3 @@ struct fm_ring;
 /* [fault] A new ring takes the place of r, a ring of the pool, and what had not
  * been submitted. False: there is none to be had; that I/O has failed. */
 bool fm_recover_ring(struct fm_ring *r);
-
-#endif

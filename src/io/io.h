@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* io.h - what other rooms may use of io/. */
-#ifndef FM_IO_ROOM_H
-#define FM_IO_ROOM_H
+#pragma once
 
 #include "bounce.h"
 #include "demand.h"
@@ -15,5 +14,3 @@
 #include "stable_writes.h"
 #include "store.h"
 #include "trace.h"
-
-#endif

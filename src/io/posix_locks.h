@@ -9,8 +9,7 @@
  * is closed at once, and what is open of it stays so until nobody has a lock.
  * [plain], under the space lock.
  */
-#ifndef FM_POSIX_LOCKS_H
-#define FM_POSIX_LOCKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -23,6 +22,3 @@ bool fm_posix_locks_held(ino_t ino);
 
 /* Close the file's descriptors, or when it is locked, later. */
 void fm_posix_locks_close(struct fm_file *f);
-
-
-#endif

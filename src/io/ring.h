@@ -14,8 +14,7 @@
  *
  * All [fault], unless it says more.
  */
-#ifndef FM_RING_H
-#define FM_RING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -128,5 +127,3 @@ struct fm_ring_stats {
 	uint64_t ios, slept, rings, max_depth;
 };
 void fm_ring_stats(struct fm_ring_stats *ret);
-
-#endif

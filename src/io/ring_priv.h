@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ring_priv.h - shared by ring.c (pool, transfers), ring_home.c and the
  * stores. */
-#ifndef FM_RING_PRIV_H
-#define FM_RING_PRIV_H
+#pragma once
 
 #include "uring.h"
 
@@ -65,5 +64,3 @@ void fm_home_close(struct fm_file *f);
 int fm_home_dup(const struct fm_file *f);
 /* Hand a file of the home ring to a pool ring. [fault] */
 int fm_home_lend(struct fm_ring *r, struct fm_file *f, bool buffered);
-
-#endif

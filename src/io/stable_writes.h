@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* stable_writes.h - does what is being written have to stay as it is? */
-#ifndef FM_STABLE_WRITES_H
-#define FM_STABLE_WRITES_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -11,5 +10,3 @@
  * during a direct write would leave a block that does not agree with them.
  * False where it cannot be told: no /sys, a network file system. */
 bool fm_wants_stable(int fd, dev_t dev);
-
-#endif

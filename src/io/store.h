@@ -25,8 +25,7 @@
  *
  * To add one: a file store_NAME.c, its name in the table, a line above.
  */
-#ifndef FM_STORE_H
-#define FM_STORE_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -131,5 +130,3 @@ static inline bool fm_only_engine(const struct fm_file *f)
 {
 	return fm_store_of(f)->only_engine;
 }
-
-#endif

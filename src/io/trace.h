@@ -4,8 +4,7 @@
  * endian: page number in the file (36 bits), which file of the last 4096 that
  * were mapped (12 bits), 1 << 48 for a store.
  */
-#ifndef FM_TRACE_H
-#define FM_TRACE_H
+#pragma once
 
 #include "base/types.h"
 
@@ -18,5 +17,3 @@ static inline void fm_trace(const struct fm_file *f, uint64_t page, bool write)
 	if (atomic_load_explicit(&fm_tracing, memory_order_relaxed))
 		fm_trace_record(atomic_load(&f->gen), page, write);
 }
-
-#endif

@@ -9,8 +9,7 @@
  * touches. For who holds the space lock; readers without it walk the file's
  * list.
  */
-#ifndef FM_ALIAS_INDEX_H
-#define FM_ALIAS_INDEX_H
+#pragma once
 
 #include "base/types.h"
 
@@ -22,5 +21,3 @@ void fm_alias_remove(struct fm_map *m);
  * overlaps m in the file, m itself included, and for some that do not. */
 void fm_alias_each(struct fm_map *m,
 		     void (*fn)(struct fm_map *o, struct fm_map *m));
-
-#endif

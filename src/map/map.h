@@ -6,8 +6,7 @@
  * mremap may lengthen it) and protection. All writers hold the space lock;
  * readers hold an epoch.
  */
-#ifndef FM_MAP_H
-#define FM_MAP_H
+#pragma once
 
 #include <sys/mman.h>
 
@@ -248,5 +247,3 @@ uint64_t fm_map_bytes(struct fm_file *f);
 /* [any] Has f a mapping whose stores go to the file, or may come to? Under the
  * space lock or in an epoch. */
 bool fm_may_be_stored_to(struct fm_file *f);
-
-#endif

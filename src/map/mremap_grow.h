@@ -5,8 +5,7 @@
  * growth uses: a file that is appended to page by page has as many pieces as
  * its size has doubled. All [any], under the space lock. Lengths are bytes.
  */
-#ifndef FM_MREMAP_GROW_H
-#define FM_MREMAP_GROW_H
+#pragma once
 
 #include "base/types.h"
 
@@ -31,5 +30,3 @@ void fm_map_place(struct fm_map *m, uintptr_t start);
  * what the kernel says. */
 int fm_mremap_grow_in_place(const struct fm_same *s, uintptr_t a,
 			    size_t old_len, size_t new_len);
-
-#endif

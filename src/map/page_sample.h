@@ -3,8 +3,7 @@
  * page_sample.h - which pages of a mapping, here and there, are in memory,
  * whoever serves them: engine or kernel.
  */
-#ifndef FM_PAGE_SAMPLE_H
-#define FM_PAGE_SAMPLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ bool fm_in_memory(uintptr_t page);
  * they are those of the last look, else none has come. */
 void fm_page_sample_look(struct fm_page_sample *s, uintptr_t start,
 			 uint64_t pages, unsigned most, bool again);
-
-#endif

@@ -12,8 +12,7 @@
  * looks at them once more; the others take the permission to write first, or
  * hide the page, and look at the pins then.
  */
-#ifndef FM_PIN_TABLE_H
-#define FM_PIN_TABLE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -50,5 +49,3 @@ void fm_pin_slot_set(uint32_t i, uintptr_t lo, uintptr_t hi, bool in);
 void fm_pin_slot_put(uint32_t i);
 /* [fault] */
 struct fm_pin_slot *fm_pin_slot(uint32_t i);
-
-#endif

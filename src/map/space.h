@@ -7,8 +7,7 @@
  * epoch while they use the mapping, and look again under the page lock,
  * because a mapping may go between the two. Writers hold the space lock.
  */
-#ifndef FM_SPACE_H
-#define FM_SPACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ int fm_space_set(uintptr_t start, uintptr_t end, struct fm_map *map);
 /* [any] Addresses outside of all ranges that have ever been named here are
  * nobody's. */
 void fm_space_bounds(uintptr_t start, uintptr_t end);
-
-#endif

@@ -5,8 +5,7 @@
  * made, goes along when the mapping is cut, and is given back. Pages count from
  * the mapping's start.
  */
-#ifndef FM_STREAM_H
-#define FM_STREAM_H
+#pragma once
 
 #include "base/lock.h"
 #include "base/types.h"
@@ -88,5 +87,3 @@ void fm_streams_gone(struct fm_map *m);
 
 /* [any] In the child of fork, before anything is unmapped. */
 void fm_streams_forked(void);
-
-#endif

@@ -5,8 +5,7 @@
  * All [fault], unless it says more; an int is 0 or -errno. Addresses and
  * lengths are page multiples. They retry EAGAIN (mmap_changing) themselves.
  */
-#ifndef FM_UFFD_H
-#define FM_UFFD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -94,5 +93,3 @@ void fm_uffd_dropv(const struct iovec *iov, int n);
 /* MADV_FREE: the kernel may take these pages at any time, and then they are
  * missing. */
 void fm_uffd_freev(const struct iovec *iov, int n);
-
-#endif

@@ -9,8 +9,7 @@
  * is said again to the kernel's mapping when that takes the place of ours
  * (fm_demote_lay). All [any], under the space lock.
  */
-#ifndef FM_VMA_ADVICE_H
-#define FM_VMA_ADVICE_H
+#pragma once
 
 #include "base/types.h"
 #include "base/up.h"
@@ -40,5 +39,3 @@ FM_UPCALL(void, vma_advice_told, const void *at, size_t len, int advice);
 void fm_vma_advice_tell(const struct fm_said *s, uint64_t first, uint64_t stop,
 			char *at);
 void fm_vma_advice_free(struct fm_said *s);
-
-#endif

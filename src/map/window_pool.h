@@ -9,8 +9,7 @@
  * natively; only what has not been cut yet is there although the program has
  * not asked for it, and goes as soon as the program means it.
  */
-#ifndef FM_WINDOW_POOL_H
-#define FM_WINDOW_POOL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ bool fm_window_avoid(uintptr_t addr, size_t len);
 
 /* [any] Unmap all that has not been cut. */
 void fm_window_drop(void);
-
-#endif

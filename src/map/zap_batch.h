@@ -5,8 +5,7 @@
  * Taking a page out costs a system call and a TLB flush, which interrupts
  * every other CPU of the program, for one page as for five hundred.
  */
-#ifndef FM_ZAP_BATCH_H
-#define FM_ZAP_BATCH_H
+#pragma once
 
 #include "base/types.h"
 
@@ -36,5 +35,3 @@ void fm_zap_clean(struct fm_zap_batch *d, struct fm_map *m, uint64_t i);
 
 /* [fault] All that have joined are gone, and unlocked. */
 void fm_zap_now(struct fm_zap_batch *d);
-
-#endif

@@ -6,8 +6,7 @@
  * all that it maps, and waits where it misses. What is cheap to find out is
  * asked first, and the first term that makes the kernel cheaper is the answer.
  */
-#ifndef FM_AT_MAP_H
-#define FM_AT_MAP_H
+#pragma once
 
 #include "base/reason.h"
 
@@ -16,5 +15,3 @@ struct fm_mmap_request;
 /* [plain] Under the space lock. FM_WHY_NONE: the engine may have it. Otherwise
  * the term that decided. */
 enum fm_server_reason fm_at_map(const struct fm_mmap_request *q);
-
-#endif

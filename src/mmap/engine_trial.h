@@ -8,8 +8,7 @@
  * way of that, and the order of things, is in docs/design.md (*mmap*, "The
  * engine on trial"), which also has all the ways from one server to the other.
  */
-#ifndef FM_ENGINE_TRIAL_H
-#define FM_ENGINE_TRIAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ void fm_engine_trial_calm(void);
 /* [plain] Under the space lock: f can never be taken. True: nothing is known of
  * it any more, for the engine has never had it. */
 bool fm_engine_trial_forget(struct fm_file *f);
-
-#endif

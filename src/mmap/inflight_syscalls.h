@@ -11,8 +11,7 @@
  * nothing of ours; or when it has used the CPU for long in user mode. All
  * [plain], under the space lock.
  */
-#ifndef FM_INFLIGHT_SYSCALLS_H
-#define FM_INFLIGHT_SYSCALLS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -20,5 +19,3 @@
 bool fm_inflight_syscalls_mark(void);
 /* Has none of the threads been in its call since then? Asked now and then. */
 bool fm_inflight_syscalls_over(void);
-
-#endif

@@ -12,8 +12,7 @@
  * is the one of advise/kernel_monitor.h: then it is only looked what the
  * program waits for (engine_trial.h).
  */
-#ifndef FM_JUDGE_H
-#define FM_JUDGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ struct fm_trial_counts {
 	uint32_t engine, kernel;
 };
 void fm_trial_counts(struct fm_trial_counts *ret);
-
-#endif

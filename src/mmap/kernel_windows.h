@@ -14,8 +14,7 @@
  * that were in the page cache without exception, several in a row are left to
  * the kernel with neither a lock nor a look at the cache.
  */
-#ifndef FM_KERNEL_WINDOWS_H
-#define FM_KERNEL_WINDOWS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -70,5 +69,3 @@ unsigned fm_kernel_windows_note(struct fm_file *f);
  * window is looked at under the space lock. Whether the kernel still serves
  * one, then f must not be ours alone. Under the space lock. */
 bool fm_kernel_windows_ends(struct fm_file *f, const struct stat *st);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* mmap.h - what other rooms may use of mmap/. */
-#ifndef FM_MMAP_ROOM_H
-#define FM_MMAP_ROOM_H
+#pragma once
 
 #include "judge.h"
 #include "mmap_anew.h"
@@ -9,5 +8,3 @@
 #include "unserved.h"
 #include "promote.h"
 #include "vetoes.h"
-
-#endif

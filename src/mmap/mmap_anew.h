@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* mmap_anew.h - a mapping is made again in a child of fork. */
-#ifndef FM_MMAP_ANEW_H
-#define FM_MMAP_ANEW_H
+#pragma once
 
 #include "vm/vm.h"
 
@@ -9,5 +8,3 @@
  * there, in place of whatever is there. Not where only the kernel could. 0 or
  * -errno. */
 int fm_mmap_anew(int fd, const struct fm_kmap *k);
-
-#endif

@@ -4,8 +4,7 @@
  * by a sample of its pages. Whoever serves them, engine or kernel. All [plain],
  * by one thread.
  */
-#ifndef FM_NONRESIDENT_H
-#define FM_NONRESIDENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ void fm_nonresident_add(struct fm_file *f);
 /* Without a lock. In thousandths; 0: nothing, or the kernel does not tell, as
  * of files that the program neither owns nor may write to. */
 uint32_t fm_nonresident_look(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pagecache_probe.h - is a file in the kernel's page cache already? */
-#ifndef FM_PAGECACHE_PROBE_H
-#define FM_PAGECACHE_PROBE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ bool fm_pagecache_window(int fd, const struct stat *st, uint64_t off,
 
 /* [plain] Pages of the file that are cached; 0 when it cannot be told. */
 uint64_t fm_pagecache_pages(int fd, const struct stat *st);
-
-#endif

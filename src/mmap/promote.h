@@ -3,8 +3,7 @@
  * promote.h - a file that was handed to the kernel is the engine's again,
  * while threads use it. docs/design.md has the protocol, and what is not taken.
  */
-#ifndef FM_PROMOTE_H
-#define FM_PROMOTE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -25,5 +24,3 @@ struct fm_promote_refusal {
 	const char *what, *why; /* why: "" or the reason */
 };
 unsigned fm_promote_all(const char *path, struct fm_promote_refusal *ret);
-
-#endif

@@ -17,8 +17,7 @@
  * system call's. There the registration moves along (UFFD_FEATURE_EVENT_REMAP),
  * and a touch is a fault like any other from the first instant.
  */
-#ifndef FM_PROMOTE_TRAP_H
-#define FM_PROMOTE_TRAP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ void fm_trap_free(struct fm_trap *t);
 /* [plain] Under the space lock: over what is mapped there. 0; or -errno: what
  * was there may be gone. */
 int fm_trap_lay(struct fm_trap *t, uintptr_t to);
-
-#endif

@@ -16,8 +16,7 @@
  * who serves a mapping, never about what it shows: a file that is ours is found
  * by its inode before.
  */
-#ifndef FM_SEEN_FD_H
-#define FM_SEEN_FD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ void fm_seen_fd_note(int fd, const struct stat *st, struct fm_unserved *l);
 struct fm_unserved *fm_seen_fd_short(int fd, size_t len);
 /* [any] Has this thread found it to be outside? st: as fstat says now. */
 bool fm_seen_fd_outside(int fd, const struct stat *st);
-
-#endif

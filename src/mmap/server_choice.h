@@ -3,8 +3,7 @@
  * server_choice.h - which mappings are ours: who is to serve one that is asked
  * for, and why (file/server.h says what a server is, and how one is added).
  */
-#ifndef FM_SERVER_CHOICE_H
-#define FM_SERVER_CHOICE_H
+#pragma once
 
 #include <sys/stat.h>
 
@@ -56,5 +55,3 @@ enum fm_server fm_server_for(struct fm_mmap_request *q, struct fm_file *known);
 /* [plain] Is the file served by us, or has it been demoted? Not if only a
  * system call in flight still holds it. */
 bool fm_is_served(struct fm_file *known);
-
-#endif

@@ -14,8 +14,7 @@
  * tree) each is mapped once: what is shorter than any min-size is not looked at
  * either, but for the first ones, and now and then one.
  */
-#ifndef FM_SHORT_MAPS_H
-#define FM_SHORT_MAPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ void *fm_short_map_unseen(const struct stat *st, void *addr, size_t len,
  * which a policy names, looked at (fm_serve_kernel) or not? As long as one
  * lives the engine must not serve the file, too: the two would not agree. */
 bool fm_kernel_mapped_has(const struct stat *st);
-
-#endif

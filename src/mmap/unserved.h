@@ -3,8 +3,7 @@
  * unserved.h - which mappings of files that a policy covers the kernel serves,
  * and why. Kept for the statistics; mode=observe keeps nothing else.
  */
-#ifndef FM_UNSERVED_H
-#define FM_UNSERVED_H
+#pragma once
 
 #include <sys/stat.h>
 
@@ -76,5 +75,3 @@ void fm_unserved_unlock(void);
 
 /* [plain] mode=observe: one line that says what would have been served. */
 void fm_unserved_report(void);
-
-#endif

@@ -3,8 +3,7 @@
  * vetoes.h - does something still forbid the engine a file that the kernel
  * serves? (serve/veto.h)
  */
-#ifndef FM_VETOES_H
-#define FM_VETOES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -23,5 +22,3 @@ struct fm_krange_all;
  * all: its ranges, or NULL. */
 uint32_t fm_vetoes(struct fm_file *f, uint32_t which,
 		   const struct fm_krange_all *all);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* control_priv.h - between the control thread's parts. */
-#ifndef FM_CONTROL_PRIV_H
-#define FM_CONTROL_PRIV_H
+#pragma once
 
 #include <poll.h>
 #include <stdatomic.h>
@@ -56,5 +55,3 @@ int fm_job_add(struct fm_client *c);
 bool fm_job_has(const struct fm_client *c);
 /* [plain] In the child of fork. */
 void fm_job_reset(void);
-
-#endif

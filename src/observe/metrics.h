@@ -3,12 +3,9 @@
  * metrics.h - the counts as Prometheus reads them (text format 0.0.4): for the
  * control command `metrics`, and a file for node_exporter (`metrics`).
  */
-#ifndef FM_METRICS_H
-#define FM_METRICS_H
+#pragma once
 
 #include "base/json.h"
 
 /* [plain] Added to `o`. `alone`: in the guardian, of the dead program pid. */
 void fm_metrics_text(struct fm_json *o, int pid, bool alone);
-
-#endif

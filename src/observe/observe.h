@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* observe.h - what other rooms may use of observe/. */
-#ifndef FM_OBSERVE_H
-#define FM_OBSERVE_H
+#pragma once
 
 #include "base/types.h"
 
@@ -11,5 +10,3 @@ void fm_stats_closed(struct fm_file_stats *sum);
 /* [plain] The option has another value from now on, as by `fastmap set`. 0 or
  * -errno. No lock is held; the text lies in no mapping. */
 int fm_settings_set(const char *key, const char *value);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* stats.h - what the engine has done, as JSON. */
-#ifndef FM_STATS_H
-#define FM_STATS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@ struct fm_file;
 /* [plain] Everything as text; give it back with fm_json_free. `alone`: in the
  * guardian, of the dead program pid. 0 or -ENOMEM. */
 int fm_stats_json(struct fm_json *ret, int pid, bool alone);
-
-#endif

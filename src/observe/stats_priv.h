@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* stats_priv.h - between stats.c (counting) and stats_json.c (format). All
  * [plain]. */
-#ifndef FM_STATS_PRIV_H
-#define FM_STATS_PRIV_H
+#pragma once
 
 #include <stddef.h>
 
@@ -76,5 +75,3 @@ void fm_stats_json_reset(void);
 uint64_t fm_stats_retired(struct fm_file_stats *sum,
 			  void (*each)(const struct fm_retired *r, void *arg),
 			  void *arg);
-
-#endif

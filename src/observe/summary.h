@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* summary.h - one line at the end of a program: what the library did for it. */
-#ifndef FM_SUMMARY_H
-#define FM_SUMMARY_H
+#pragma once
 
 /* [plain] If there is something to say, and somebody who wants it. */
 void fm_summary(void);
-
-#endif

@@ -11,8 +11,7 @@
  * Files whose descriptors are closed, and those that are only read, stay ours:
  * rings are made for sockets, too.
  */
-#ifndef FM_ASYNC_H
-#define FM_ASYNC_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -22,5 +21,3 @@ struct stat;
  * may be stored to by the mapping; `flags`: what the descriptor was opened
  * with. Under the space lock. */
 bool fm_async_wants(const struct stat *st, bool stores, int flags);
-
-#endif

@@ -7,8 +7,7 @@
  * mapped may be closed by another that shared its memory. So who has ended has
  * nothing open. [plain] One thread writes, any may read.
  */
-#ifndef FM_OPENERS_H
-#define FM_OPENERS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -33,5 +32,3 @@ int fm_openers_pids(const struct fm_openers *o, int pids[FM_OPENERS]);
 bool fm_openers_hidden(const struct fm_openers *o);
 /* May somebody have it open who is not named, or is one of a crowd? */
 bool fm_openers_unnamed(const struct fm_openers *o);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* opens.h - files of ours that somebody else has opened, by file id. */
-#ifndef FM_OPENS_H
-#define FM_OPENS_H
+#pragma once
 
 #include "base/types.h"
 #include "openers.h"
@@ -21,5 +20,3 @@ extern struct fm_file_openers {
 uint32_t fm_open_now_ms(void);
 bool fm_open_begin(struct fm_file_openers *o);
 bool fm_open_end(struct fm_file_openers *o);
-
-#endif

@@ -7,8 +7,7 @@
  * engine only while this process is alone on it, or while everybody only
  * reads it. docs/sharing.md says how others are found and what is promised.
  */
-#ifndef FM_PEERS_H
-#define FM_PEERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -77,5 +76,3 @@ bool fm_peers_can_ask(const struct fm_file *f);
 
 /* The rest of what other rooms may use. */
 #include "async.h"
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* peers_priv.h - parts of the peer detection among themselves. */
-#ifndef FM_PEERS_PRIV_H
-#define FM_PEERS_PRIV_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -233,5 +232,3 @@ void fm_claims_answer_locked(void);
 void fm_claims_answer(void);
 void fm_claims_look(void);
 void fm_claims_reset(void);
-
-#endif

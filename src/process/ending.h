@@ -13,8 +13,7 @@
  * And the guardian is a child of the program: what is left of it at the end, or
  * after an exec, is somebody else's to reap, who has never heard of it.
  */
-#ifndef FM_ENDING_H
-#define FM_ENDING_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -22,5 +21,3 @@
  * program goes on. Where something is dirty still, or cannot be demoted, all
  * stays as it is. */
 void fm_ending(bool exec);
-
-#endif

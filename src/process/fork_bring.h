@@ -9,13 +9,10 @@
  * for: some of it at once, and the rest by a thread, as long as the child has
  * faults that wait for the device. A child that looks at little costs little.
  */
-#ifndef FM_FORK_BRING_H
-#define FM_FORK_BRING_H
+#pragma once
 
 struct fm_fetch;
 
 /* [plain] Under the space lock, in a child: the mappings are the kernel's.
  * Takes what h holds. */
 void fm_fork_bring(struct fm_fetch *h);
-
-#endif

@@ -16,8 +16,7 @@
  *
  * Which stores can still be lost is listed in guardian_flush.c.
  */
-#ifndef FM_GUARDIAN_H
-#define FM_GUARDIAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ struct fm_guard_files {
 /* [plain] Write every dirty page of this memory back. Nobody else may run in
  * it. Raw system calls only. */
 void fm_guardian_flush(const struct fm_guard_files *g);
-
-#endif

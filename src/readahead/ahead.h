@@ -3,8 +3,7 @@
  * ahead.h - readahead: streams, and what is in flight or landed for them
  * (after Choi et al., HotStorage'17, and Linux readahead's window).
  */
-#ifndef FM_AHEAD_H
-#define FM_AHEAD_H
+#pragma once
 
 #include "base/types.h"
 
@@ -30,5 +29,3 @@ void fm_ahead_want(struct fm_map *m, uint64_t i, uint64_t n, uint64_t tickets);
 /* [any] Forget streams and landed data of m. Waits for what is in flight there.
  * The caller has locked none of the pages. For a range of a file: chunk.h. */
 void fm_ahead_forget(struct fm_map *m);
-
-#endif

@@ -5,8 +5,7 @@
  * chunk before the one that the reader is in stays, for other threads that read
  * along. [fault]
  */
-#ifndef FM_BEHIND_H
-#define FM_BEHIND_H
+#pragma once
 
 #include "base/types.h"
 #include "map/map.h"
@@ -21,5 +20,3 @@ struct fm_behind fm_behind_claim(const struct fm_map *m, struct fm_stream *s,
 				 int64_t first, int64_t n);
 /* It leaves, but for what is pinned, dirty or locked. Without that lock. */
 void fm_behind_drop(struct fm_map *m, struct fm_behind b);
-
-#endif

@@ -10,8 +10,7 @@
  * Chunks are in the cache's table (cache/chunk_table.h). One that is marked
  * dead is never mapped. All [fault], unless it says more.
  */
-#ifndef FM_CHUNK_H
-#define FM_CHUNK_H
+#pragma once
 
 #include "base/types.h"
 
@@ -40,5 +39,3 @@ uint64_t fm_chunk_streamed(void);
 
 /* [any] Ask for [i, i+n) of m to be read and mapped, in the background. */
 void fm_chunk_want(struct fm_map *m, uint64_t i, uint64_t n, uint64_t tickets);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* chunk_priv.h - shared by chunk.c (reading, mapping) and chunk_thread.c. */
-#ifndef FM_CHUNK_PRIV_H
-#define FM_CHUNK_PRIV_H
+#pragma once
 
 #include "base/event.h"
 #include "cache/cache.h"
@@ -14,5 +13,3 @@ void fm_chunk_map(struct fm_chunk *c, struct fm_map *m);
 extern struct fm_event fm_chunk_bell;
 /* [plain] Is there a thread that reads? */
 void fm_chunk_use(bool yes);
-
-#endif

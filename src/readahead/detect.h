@@ -19,8 +19,7 @@
  * Users: ahead.c, of the engine's faults; advise/streams.c, of the kernel's
  * mappings. All [fault], under the lock of the set.
  */
-#ifndef FM_DETECT_H
-#define FM_DETECT_H
+#pragma once
 
 #include "map/map.h"
 
@@ -54,5 +53,3 @@ bool fm_detect_lately(const struct fm_stream_set *st, const struct fm_seen *r,
  * twice as many, as long as that is less than keeps the device busy, and little
  * more from there, for what is ahead of one that leaps is wasted. */
 uint64_t fm_detect_earned(uint64_t passed, uint64_t busy);
-
-#endif

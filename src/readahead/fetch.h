@@ -9,8 +9,7 @@
  * page cache, by addresses of the kernel's mappings or by a descriptor; or into
  * chunks (fm_fetch_chunk).
  */
-#ifndef FM_FETCH_H
-#define FM_FETCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -87,5 +86,3 @@ enum {
 };
 uint64_t fm_fetch_chunk(struct fm_map *m, uint64_t lo, uint64_t hi,
 			unsigned how);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* kernel_ahead.h - how much the kernel reads ahead on a device. [plain] */
-#ifndef FM_KERNEL_AHEAD_H
-#define FM_KERNEL_AHEAD_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -11,5 +10,3 @@
 uint64_t fm_readahead_known(dev_t dev);
 /* Likewise; a lot where nothing tells. */
 uint64_t fm_readahead_bytes(dev_t dev);
-
-#endif

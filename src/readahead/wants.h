@@ -6,8 +6,7 @@
  * What has no room, in the queue or in the cache, is counted in the file's
  * statistics (ahead_refused). Inside readahead/ only.
  */
-#ifndef FM_WANTS_H
-#define FM_WANTS_H
+#pragma once
 
 #include "base/types.h"
 
@@ -29,5 +28,3 @@ bool fm_wants_back(const struct fm_want *w);
 /* [plain] 0 or -ENOMEM. reset: in the child of fork. */
 int fm_wants_start(void);
 void fm_wants_reset(void);
-
-#endif

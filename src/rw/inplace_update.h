@@ -16,8 +16,7 @@
  * (fm_mprotect_first). By signal delivery only: a kernel's access to a
  * protected page must fail, not wait for a handler.
  */
-#ifndef FM_INPLACE_UPDATE_H
-#define FM_INPLACE_UPDATE_H
+#pragma once
 
 #include <sys/mman.h>
 
@@ -42,5 +41,3 @@ static inline bool fm_inplace_loose(const struct fm_map *m)
  * readable only to the kernel, too: no 2 MiB frames move there any more. Takes
  * the space lock. */
 void fm_inplace_tighten(struct fm_file *f);
-
-#endif

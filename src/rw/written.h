@@ -10,8 +10,7 @@
  * and promoted when the page cache cannot hold it any more
  * (mmap/promote_when.c).
  */
-#ifndef FM_WRITTEN_H
-#define FM_WRITTEN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@ struct fm_file;
 /* [any] Pages of f that were mapped have been written, and to change them took
  * so long. Not under page locks. May ask for f to be demoted. */
 void fm_written_note(struct fm_file *f, uint64_t ns);
-
-#endif

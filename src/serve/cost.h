@@ -21,8 +21,7 @@
  * and counts where it is worth a change at all: one that has an access each
  * microsecond is assumed.
  */
-#ifndef FM_COST_H
-#define FM_COST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -64,5 +63,3 @@ bool fm_cost_fits(const struct fm_cost_facts *f);
  * all of it anew? Who changes then pays at most twice the least possible,
  * whatever is to come. */
 bool fm_cost_rereads(const struct fm_cost_facts *f);
-
-#endif

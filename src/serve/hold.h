@@ -6,8 +6,7 @@
  * what costs less to try, as a take-over, so many milliseconds in the place of
  * the minute. Ten minutes after it was over all begins anew.
  */
-#ifndef FM_HOLD_H
-#define FM_HOLD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ static inline bool fm_holds(const struct fm_hold *h, uint64_t now_ms)
 {
 	return now_ms < h->until_ms;
 }
-
-#endif

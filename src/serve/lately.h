@@ -3,8 +3,7 @@
  * lately.h - time of threads that something took of late: what is two seconds
  * old counts half. Nothing but arithmetic.
  */
-#ifndef FM_LATELY_H
-#define FM_LATELY_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -24,5 +23,3 @@ uint64_t fm_lately_ns(const struct fm_lately *l, uint64_t now_ms);
 bool fm_lately_pays(const struct fm_lately *l, uint64_t now_ms);
 /* [any] Thousandths of a thread, if it goes on so. */
 uint32_t fm_lately_lost(const struct fm_lately *l, uint64_t now_ms);
-
-#endif

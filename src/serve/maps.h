@@ -19,8 +19,7 @@
  * (table.h): it decides for a file of which nothing is known, or not any more.
  * Nothing but arithmetic.
  */
-#ifndef FM_MAPS_H
-#define FM_MAPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ void fm_maps_refused(struct fm_maps *m, size_t len, uint64_t took_ns,
  * known. Thousandths of a thread. Either may be NULL. */
 uint32_t fm_maps_cost(const struct fm_maps *m, const struct fm_maps *alike,
 		      size_t len, uint64_t now_ns);
-
-#endif

@@ -12,8 +12,7 @@
  * Before anything is counted a group of 64 is taken to save half, one of 32
  * less by a sixth of that, and so on; what is counted outweighs it soon.
  */
-#ifndef FM_SERVE_MISS_H
-#define FM_SERVE_MISS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -57,5 +56,3 @@ uint32_t fm_miss_left_engine(const struct fm_miss *m);
 uint32_t fm_miss_left_kernel(const struct fm_miss *m);
 /* [any] What one takes with the kernel, where one of the engine's takes ns. */
 uint64_t fm_miss_kernel_ns(const struct fm_miss *m, uint64_t ns);
-
-#endif

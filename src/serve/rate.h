@@ -17,8 +17,7 @@
  * along with each (miss.h), which is not the same with both. Who reads in order
  * waits for pieces: there the bytes that came count instead.
  */
-#ifndef FM_RATE_H
-#define FM_RATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -69,5 +68,3 @@ void fm_totals_of_kernel(struct fm_totals *ret);
 /* [plain] Threads of the program that wait for a device at this moment; by one
  * thread. */
 unsigned fm_threads_waiting(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* serve.h - what other rooms may use of serve/. */
-#ifndef FM_SERVE_H
-#define FM_SERVE_H
+#pragma once
 
 #include "cost.h"
 #include "hold.h"
@@ -12,5 +11,3 @@
 #include "table.h"
 #include "trial.h"
 #include "veto.h"
-
-#endif

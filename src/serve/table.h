@@ -8,8 +8,7 @@
  * of fork keeps them, and of what is in them only that the kernel has mapped
  * the file.
  */
-#ifndef FM_SERVE_TABLE_H
-#define FM_SERVE_TABLE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -73,5 +72,3 @@ struct fm_maps *fm_serve_maps(dev_t dev, ino_t ino, bool make);
  * about as much is mapped, from half of len to twice as much. make: begin anew
  * in the place of others, if need be; else NULL: nothing is known. */
 struct fm_maps *fm_serve_alike(dev_t dev, size_t len, bool make);
-
-#endif

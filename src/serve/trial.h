@@ -14,8 +14,7 @@
  *
  * One that failed holds the next one up (hold.h).
  */
-#ifndef FM_SERVE_TRIAL_H
-#define FM_SERVE_TRIAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -68,5 +67,3 @@ void fm_trial_begun(struct fm_trial *t, const struct fm_trial_second *now,
 		    const struct fm_rate *before);
 /* [plain] It could not be begun. */
 void fm_trial_refused(struct fm_trial *t, uint64_t now_ms);
-
-#endif

@@ -8,8 +8,7 @@
  * who decides (mmap/vetoes.h). Speed forbids nothing: that is a matter of costs
  * (cost.h).
  */
-#ifndef FM_VETO_H
-#define FM_VETO_H
+#pragma once
 
 enum fm_veto {
 	/* correctness: else the bytes might be wrong */
@@ -32,5 +31,3 @@ enum fm_veto {
 	FM_VETO_SETTING = 1 << 14,
 	FM_VETO_ASKED = 1 << 15, /* by a command */
 };
-
-#endif

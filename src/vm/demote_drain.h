@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* demote_drain.h - before a file is handed over: nobody is inside any more. */
-#ifndef FM_DEMOTE_DRAIN_H
-#define FM_DEMOTE_DRAIN_H
+#pragma once
 
 #include "base/reason.h"
 #include "base/types.h"
@@ -11,5 +10,3 @@
  * fm_file_release; no read and no write-back of it is in flight. -EAGAIN: not
  * for this reason, not now; nothing is held. */
 int fm_demote_drain(struct fm_file *f, enum fm_server_reason why);
-
-#endif

@@ -12,8 +12,7 @@
  * around it as the device's read-ahead says. Where all that is mapped fits, and
  * the device reads it in short time, all of it is asked for.
  */
-#ifndef FM_DEMOTE_PAGECACHE_H
-#define FM_DEMOTE_PAGECACHE_H
+#pragma once
 
 struct fm_fetch;
 struct fm_file;
@@ -28,5 +27,3 @@ void fm_demote_write_pagecache(struct fm_file *f);
 /* [plain] The mappings are the kernel's. Asks for some at once, for the rest
  * later, by the thread that writes back. Takes what h holds. */
 void fm_resident_bring(struct fm_fetch *h);
-
-#endif

@@ -7,8 +7,7 @@
  * then sees zeros, or SIGSEGV. What is ours already stays where it is: it is
  * emptied, and who touches it faults, and waits (fm_space_hiding).
  */
-#ifndef FM_FIXED_REPLACE_H
-#define FM_FIXED_REPLACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ int fm_fixed_replace_refill(const struct fm_over *o, const struct fm_list *src,
 /* [any] Likewise where there is no memory yet: registered before it can be
  * touched. 0 or -errno. */
 int fm_fixed_replace_lay_new(uintptr_t start, uintptr_t end, int prot);
-
-#endif

@@ -3,8 +3,7 @@
  * mapops.h - operations on ranges of the address space, internal side. All
  * [any], under the space lock, unless it says more.
  */
-#ifndef FM_MAPOPS_H
-#define FM_MAPOPS_H
+#pragma once
 
 #include "base/types.h"
 #include "base/up.h"
@@ -90,5 +89,3 @@ void fm_memory_lock(bool yes);
 /* fm_memory_locked, also of a call that was hidden from us: by a look at new
  * memory. */
 bool fm_memory_look(void);
-
-#endif

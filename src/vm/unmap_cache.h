@@ -7,8 +7,7 @@
  * engine's, with the inode's number, size and change time. It counts as
  * cache, and is the first to go when room is needed (base/shrinker.h).
  */
-#ifndef FM_UNMAP_CACHE_H
-#define FM_UNMAP_CACHE_H
+#pragma once
 
 #include "base/types.h"
 #include "base/up.h"
@@ -32,5 +31,3 @@ bool fm_fine_times(int fd);
 
 /* [plain] Has nobody else had the file open since we watch it? */
 FM_UPCALL(bool, file_is_quiet, const struct fm_file *f);
-
-#endif

@@ -9,8 +9,7 @@
  * 256 are kept, the youngest. [plain], and in the guardian: raw
  * system calls, memory of their own.
  */
-#ifndef FM_WARM_DIR_H
-#define FM_WARM_DIR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ void fm_warm_dir_free(uint8_t *bytes, size_t len);
 /* 0 or -errno; what was there before is there still then. */
 int fm_warm_dir_write(int dir, const char *path, const uint8_t *bytes,
 		      size_t len);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* gather.h - which pages of a file are hot now. Inside warm/ only. [any], and
  * in the guardian. */
-#ifndef FM_WARM_GATHER_H
-#define FM_WARM_GATHER_H
+#pragma once
 
 #include "record.h"
 
@@ -16,5 +15,3 @@ struct fm_warm_where {
 /* Raises in p what is hot of the file of r, by either server. */
 void fm_warm_gather(const struct fm_warm_record *r,
 		    const struct fm_warm_where *w, struct fm_warm_pages *p);
-
-#endif

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* major.h - does anybody wait for the device? Inside warm/ only. [plain] */
-#ifndef FM_WARM_MAJOR_H
-#define FM_WARM_MAJOR_H
+#pragma once
 
 #include <stdint.h>
 
 /* Faults on this machine so far that have waited for a read; of this process
  * alone where the machine does not tell. */
 uint64_t fm_warm_major_faults(void);
-
-#endif

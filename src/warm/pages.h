@@ -5,8 +5,7 @@
  * In memory of its own, which the kernel backs where a bit is set; so it may be
  * made in the guardian, too. [any]
  */
-#ifndef FM_WARM_PAGES_H
-#define FM_WARM_PAGES_H
+#pragma once
 
 #include "base/types.h"
 
@@ -59,5 +58,3 @@ void fm_warm_count(const struct fm_warm_pages *p,
 /* Pages of `from` as far as `to` has them, `by` levels cooler. */
 void fm_warm_merge(struct fm_warm_pages *to, const struct fm_warm_pages *from,
 		   unsigned by);
-
-#endif

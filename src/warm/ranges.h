@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ranges.h - where the kernel serves a file, however many ranges that are.
  * Inside warm/ only. [any], and in the guardian. */
-#ifndef FM_WARM_RANGES_H
-#define FM_WARM_RANGES_H
+#pragma once
 
 #include "advise/advise.h"
 
@@ -14,5 +13,3 @@ struct fm_warm_ranges {
 /* `dead`: nobody else is alive in this memory, no lock is taken. */
 struct fm_warm_ranges fm_warm_ranges_of(dev_t dev, ino_t ino, bool dead);
 void fm_warm_ranges_free(struct fm_warm_ranges *r);
-
-#endif

@@ -4,8 +4,7 @@
  * them is remembered. Entries stay until the process ends. Inside warm/ only;
  * [any], unless it says more.
  */
-#ifndef FM_WARM_RECORD_H
-#define FM_WARM_RECORD_H
+#pragma once
 
 #include <sys/stat.h>
 
@@ -51,5 +50,3 @@ bool fm_warm_record_ours(const struct fm_warm_record *r, bool dead);
 /* What the file at that path is now. 0 or -errno. */
 int fm_warm_identify(const char *path, dev_t *ret_dev,
 		     struct fm_warm_head *ret);
-
-#endif

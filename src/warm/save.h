@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* save.h - states are written, and looked for. Inside warm/ only. [plain], and
  * in the guardian. */
-#ifndef FM_WARM_SAVE_H
-#define FM_WARM_SAVE_H
+#pragma once
 
 #include "record.h"
 
@@ -19,5 +18,3 @@ int fm_warm_save_all(enum fm_save_when when, bool make);
 /* Look for the state of r, once; r->old is what it says. The descriptor of the
  * lock on it, or -1. */
 int fm_warm_look(struct fm_warm_record *r);
-
-#endif

@@ -12,8 +12,7 @@
  * says whether they are right: a checksum over all of it (CRC-32C), and each
  * record within the file. [any]
  */
-#ifndef FM_WARM_STATE_H
-#define FM_WARM_STATE_H
+#pragma once
 
 #include "pages.h"
 
@@ -49,5 +48,3 @@ int fm_warm_state_head(const uint8_t *buf, size_t len,
  * for. Likewise. */
 int fm_warm_state_pages(const struct fm_warm_head *h, const uint8_t *buf,
 			size_t len, struct fm_warm_pages *p);
-
-#endif

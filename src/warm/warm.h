@@ -8,8 +8,7 @@
  * room that the cache has; those that the kernel serves by MADV_WILLNEED, into
  * free memory.
  */
-#ifndef FM_WARM_H
-#define FM_WARM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -52,5 +51,3 @@ void fm_warm_each(void (*one)(const struct fm_warm_file *f, void *arg),
 		  void *arg);
 /* [any] In words. */
 const char *fm_look_outcome_text(enum fm_look_outcome o);
-
-#endif

@@ -7,8 +7,7 @@
  * page dirty again (FP_REDIRTY). Never past the end of the file. On an error
  * the data stays dirty and the error is kept for msync and fsync.
  */
-#ifndef FM_WB_H
-#define FM_WB_H
+#pragma once
 
 #include <errno.h>
 #include "base/types.h"
@@ -82,5 +81,3 @@ bool fm_wb_refused(const struct fm_file *f);
 /* [plain] By the write-back thread, each time before it rests, without a lock.
  * fm_wb_kick wakes it. */
 FM_UPCALL(void, wb_idle, void);
-
-#endif

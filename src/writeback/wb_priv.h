@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* wb_priv.h - between wb.c, wb_span.c and wb_thread.c. */
-#ifndef FM_WB_PRIV_H
-#define FM_WB_PRIV_H
+#pragma once
 
 #include "base/event.h"
 #include "file/file.h"
@@ -56,5 +55,3 @@ extern struct fm_event fm_wb_kicked;
 void fm_wb_cleaned(uint64_t pages);
 /* [plain] From time to time: draw conclusions from what was stored to again. */
 void fm_wb_conclude(void);
-
-#endif

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* writeback.h - what other rooms may use of writeback/. */
-#ifndef FM_WRITEBACK_ROOM_H
-#define FM_WRITEBACK_ROOM_H
+#pragma once
 
 #include "wb.h"
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* call.h - a system call without libc. */
-#ifndef FM_ARCH_CALL_H
-#define FM_ARCH_CALL_H
+#pragma once
 
 #include <errno.h>
 #include <fcntl.h>
@@ -74,5 +73,3 @@ static inline void fm_arch_relax(void)
 {
 	__asm__ volatile("yield" ::: "memory");
 }
-
-#endif

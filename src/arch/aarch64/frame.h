@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* frame.h - the registers of who was interrupted by a signal. */
-#ifndef FM_ARCH_FRAME_H
-#define FM_ARCH_FRAME_H
+#pragma once
 
 #include <asm/sigcontext.h>
 #include <elf.h>
@@ -59,5 +58,3 @@ static inline bool fm_arch_stores(const ucontext_t *uc)
 
 	return !c || ((c->esr & FM_ARCH_WNR) && !(c->esr & FM_ARCH_CM));
 }
-
-#endif

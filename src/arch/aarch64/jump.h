@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* jump.h - jumps that somebody writes over the first bytes of a function. */
-#ifndef FM_ARCH_JUMP_H
-#define FM_ARCH_JUMP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -77,5 +76,3 @@ static inline void fm_arch_jump_make(uint8_t code[FM_ARCH_JUMP], const void *to)
 	}
 	memcpy(code + 16, &br, sizeof(br));
 }
-
-#endif

@@ -3,8 +3,7 @@
  * numbers.h - system calls that others have, and functions of libc are named
  * after: rows of shim/calls.def, whose numbers the kernel does not know.
  */
-#ifndef FM_ARCH_OWN_NUMBERS_H
-#define FM_ARCH_OWN_NUMBERS_H
+#pragma once
 
 /* clang-format off */
 enum {
@@ -24,5 +23,3 @@ enum {
 	__NR_uprobe, FM_ROWS
 };
 /* clang-format on */
-
-#endif

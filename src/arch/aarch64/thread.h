@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* thread.h - threads without libc, and what the processor knows of them. */
-#ifndef FM_ARCH_THREAD_H
-#define FM_ARCH_THREAD_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -69,5 +68,3 @@ static inline bool fm_arch_on_valgrind(void)
 			 : "x12", "cc", "memory");
 	return x3 != 0;
 }
-
-#endif

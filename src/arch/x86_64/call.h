@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* call.h - a system call without libc. */
-#ifndef FM_ARCH_CALL_H
-#define FM_ARCH_CALL_H
+#pragma once
 
 #include <poll.h>
 #include <sys/mman.h>
@@ -47,5 +46,3 @@ static inline void fm_arch_relax(void)
 {
 	__builtin_ia32_pause();
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* frame.h - the registers of who was interrupted by a signal. */
-#ifndef FM_ARCH_FRAME_H
-#define FM_ARCH_FRAME_H
+#pragma once
 
 #include <elf.h>
 #include <stdbool.h>
@@ -37,5 +36,3 @@ static inline bool fm_arch_stores(const ucontext_t *uc)
 {
 	return uc->uc_mcontext.gregs[REG_ERR] & FM_ARCH_WRITE;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* numbers.h - system calls of x86-64 alone that are newer than the headers. */
-#ifndef FM_ARCH_OWN_NUMBERS_H
-#define FM_ARCH_OWN_NUMBERS_H
+#pragma once
 
 #define FM_ROWS FM_CALLS
 
@@ -10,6 +9,4 @@
 #endif
 #ifndef __NR_uprobe
 #define __NR_uprobe 336 /* ABI: Linux 6.18 */
-#endif
-
 #endif

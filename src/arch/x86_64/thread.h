@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* thread.h - threads without libc, and what the processor knows of them. */
-#ifndef FM_ARCH_THREAD_H
-#define FM_ARCH_THREAD_H
+#pragma once
 
 #include <asm/prctl.h>
 #include <stdatomic.h>
@@ -72,5 +71,3 @@ static inline bool fm_arch_on_valgrind(void)
 			 : "rdi", "cc", "memory");
 	return result != 0;
 }
-
-#endif
