@@ -12,8 +12,6 @@
 #include "base/text.h"
 
 #define RUN FM_RUN_VARIABLE "="
-#define MINE "FASTMAP_"
-#define PRELOAD "LD_PRELOAD="
 
 static bool heard_begins(const char *s, const char *head)
 {
@@ -42,33 +40,6 @@ static size_t environment_of(int pid, char *buf, size_t size)
 	return n > 0 ? (size_t)n : 0;
 }
 
-static bool parent_has(char **envp, const char *block, size_t n)
-{
-	bool library = false;
-
-	for (; *envp; envp++) {
-		if (heard_begins(*envp, PRELOAD))
-			library = true;
-		else if (!heard_begins(*envp, MINE))
-			continue;
-		if (!heard_has(block, n, *envp))
-			return false;
-	}
-	return library;
-}
-
-bool fm_heard_from_run(char **envp)
-{
-	char pid[12];
-
-	fm_number_text(pid, (unsigned)fm_sys_getpid());
-	for (; *envp; envp++)
-		if (heard_begins(*envp, RUN) &&
-		    !strcmp(*envp + strlen(RUN), pid))
-			return true;
-	return false;
-}
-
 int fm_heard_run(char **envp)
 {
 	uint64_t pid;
@@ -81,56 +52,6 @@ int fm_heard_run(char **envp)
 }
 
 #define MOST ((size_t)256 << 10)
-
-bool fm_heard_from_parent(char **envp)
-{
-	char *block = fm_sys_anon(MOST);
-	bool yes;
-
-	if (!block)
-		return false;
-	yes = parent_has(envp, block, environment_of(
-			(int)fm_sys0(SYS_getppid), block, MOST));
-	fm_sys_munmap(block, MOST);
-	return yes;
-}
-
-/* ---- who has started it ------------------------------------------------ */
-
-/* The entry that begins so, or NULL. */
-static const char *entry(const char *block, size_t n, const char *head)
-{
-	for (size_t at = 0; at < n; at += strlen(block + at) + 1)
-		if (heard_begins(block + at, head))
-			return block + at;
-	return NULL;
-}
-
-static bool heard_names(const char *run, int pid)
-{
-	char digits[12];
-
-	fm_number_text(digits, (unsigned)pid);
-	return run && !strcmp(run + strlen(RUN), digits);
-}
-
-static enum fm_start heard_start_of(char *own, char *parents)
-{
-	const int parent = (int)fm_sys0(SYS_getppid);
-	const size_t n = environment_of(fm_sys_getpid(), own, MOST);
-	const char *run = entry(own, n, RUN), *preload;
-
-	if (heard_names(run, fm_sys_getpid()))
-		return FM_START_RUN;
-	if (heard_names(run, parent))
-		return FM_START_BY_RUN;
-	preload = entry(own, n, PRELOAD);
-	return preload && heard_has(parents,
-				    environment_of(parent, parents, MOST),
-				    preload)
-		       ? FM_START_BY_OTHER
-		       : FM_START_ALONE;
-}
 
 static bool both_have(const char *own, size_t n, const char *parents, size_t m,
 		      const char *name)
@@ -157,16 +78,4 @@ bool fm_heard_by_parent(const char *variable)
 	      both_have(own, n, parents, m, "LD_PRELOAD");
 	fm_sys_munmap(own, 2 * MOST);
 	return yes;
-}
-
-enum fm_start fm_heard_start(void)
-{
-	char *both = fm_sys_anon(2 * MOST);
-	enum fm_start start = FM_START_BY_OTHER;
-
-	if (!both)
-		return start;
-	start = heard_start_of(both, both + MOST);
-	fm_sys_munmap(both, 2 * MOST);
-	return start;
 }

@@ -14,7 +14,6 @@
 #include "base/sys.h"
 #include "glob.h"
 #include "heard.h"
-#include "said.h"
 #include "set.h"
 #include "tunables.h"
 
@@ -142,12 +141,10 @@ static void policy_take_file(struct fm_set *set)
 		return;
 	r = fm_read_text(&set->arena, path, &text);
 	if (r) {
-		if (fm_told_before(path, "cannot read") ||
-		    fm_heard_before(true))
-			return;
-		fm_log(FM_LOG_WARN,
-		       "cannot read policy file %s (errno %d): %s; using "
-		       "defaults", path, -r, fm_error_text(-r));
+		if (!fm_heard_before(NULL))
+			fm_log(FM_LOG_WARN, "cannot read policy file %s (errno "
+			       "%d): %s; using defaults", path, -r,
+			       fm_error_text(-r));
 		return;
 	}
 	set->process.source = fm_arena_text(&set->arena, path, strlen(path));
@@ -255,10 +252,9 @@ static int order_watermarks(struct fm_policy *p, const char *where)
 	if (p->wb_low < p->wb_high)
 		return 0;
 	p->wb_low = p->wb_high / 2;
-	if (fm_told_before(where, "wb-low") || fm_heard_before(true))
-		return 1;
-	fm_log(FM_LOG_WARN, "%s: wb-low is not below wb-high, using %u", where,
-	       p->wb_low);
+	if (!fm_heard_before(NULL))
+		fm_log(FM_LOG_WARN, "%s: wb-low is not below wb-high, using %u",
+		       where, p->wb_low);
 	return 1;
 }
 
@@ -276,7 +272,7 @@ static int order_parts(struct fm_policy *p, const char *where)
 	if (!is_above(&p->cache_floor, &p->cache_share))
 		return 0;
 	p->cache_floor = p->cache_share;
-	if (!fm_told_before(where, "cache-floor") && !fm_heard_before(true))
+	if (!fm_heard_before(NULL))
 		fm_log(FM_LOG_WARN,
 		       "%s: cache-floor is above cache-share, using "
 		       "cache-share for both", where);
@@ -410,11 +406,11 @@ void fm_policy_load_for(const char *argv0, const char *exe, char **envp)
 		return;
 	}
 	loading = true;
-	fm_complain_start(envp, start.policy, start.runtime_dir);
+	fm_complain_start(envp, start.policy);
 	fm_policy_reload();
 	take_tunables(envp);
 	fm_remark_unknown(envp);
-	fm_complain_start(NULL, false, NULL);
+	fm_complain_start(NULL, false);
 	loading = false;
 }
 

@@ -41,17 +41,13 @@ struct fm_origin {
 };
 
 /* While the settings are loaded: has somebody else told of what is wrong with
- * them, or with a policy file? See heard.h. */
-bool fm_heard_before(bool of_file);
-/* The first question before it is told, for what this process executes when its
- * parent has ended: has it been told of `what` by this very process, before it
- * executed this program, or by one that it descends from? */
-bool fm_told_before(const char *what, const char *text);
+ * this variable, or (NULL) with the policy file? See heard.h. */
+bool fm_heard_before(const char *variable);
 void fm_remark_unknown(char **envp); /* variables */
 
 /* envp: they are loaded now, NULL: no longer; whether a variable names the
  * policy file. */
-void fm_complain_start(char **envp, bool file_given, const char *runtime_dir);
+void fm_complain_start(char **envp, bool file_given);
 /* While the file is read for somebody who wants to hear of the first bad line;
  * NULL: nobody does. */
 void fm_complain_to(char *buf, size_t size);

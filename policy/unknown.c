@@ -93,8 +93,7 @@ static void unknown_remark(const char *name)
 	const char *meant;
 
 	if (is_known(name) || is_foreign(name) ||
-	    fm_told_before(name, "unknown") || fm_heard_before(false) ||
-	    fm_heard_by_parent(name))
+	    fm_heard_before(name))
 		return;
 	meant = nearest(name);
 	fm_log(FM_LOG_WARN, "unknown variable %s%s%s%s", name,

@@ -120,7 +120,6 @@ static int exec_common(enum how how, bool raw, int fd, struct fm_args a,
 	struct inherit in;
 	int r;
 
-	fm_said_pass_on();
 	if (!fm_on())
 		return exec_by(how, raw, fd, &a, flags);
 	r = fm_args_copy(&a);

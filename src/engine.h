@@ -104,11 +104,6 @@ bool fm_engine_init_asked(void);
  * no thread and keeps no descriptor. False: no file is ours. */
 bool fm_engine_init(const char *argv0, char **envp);
 
-/* [any] Before exec: what has been said of the settings is not said again by
- * what this process executes, nor by a child whose parents have ended. No
- * system call where there was nothing to say. */
-void fm_said_pass_on(void);
-
 /* [any] Write every dirty page back. Not durable: the bytes are where write(2)
  * would have put them. */
 void fm_engine_flush_all(void);

@@ -204,7 +204,7 @@ FM_FAULT bool fm_stderr_is_terminal(void)
 	return !fm_sys_ioctl(2, TCGETS, settings);
 }
 
-bool fm_log_by_run(void)
+int fm_log_run(void)
 {
 	return first_stderr.run;
 }

@@ -44,5 +44,5 @@ void fm_log_start(int run);
  * pid. */
 bool fm_stderr_is_terminal(void);
 bool fm_stderr_is_of(int pid);
-/* [any] Has `fastmap run` started this, or what this was started by? */
-bool fm_log_by_run(void);
+/* [any] As fm_log_start was told. */
+int fm_log_run(void);

@@ -61,10 +61,9 @@ static int stats_file_write(const char *path, const struct fm_json *doc,
  * below the paths, is about to fail the same way. */
 static bool is_first_to_say(void)
 {
-	const enum fm_start start = fm_heard_start();
-
 	return anything_managed() || fm_unserved_any() ||
-	       start == FM_START_RUN || start == FM_START_ALONE;
+	       fm_log_run() == fm_sys_getpid() ||
+	       !fm_heard_by_parent("LD_PRELOAD");
 }
 
 static void stats_file_write_to(const char *where, const struct fm_json *doc)

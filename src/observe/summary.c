@@ -39,22 +39,15 @@ struct sums {
 
 static bool summary_wanted(void)
 {
-	const int parent = (int)fm_sys0(SYS_getppid);
+	const int run = fm_log_run(), parent = (int)fm_sys0(SYS_getppid);
 
 	if (fm_settings()->summary != FM_SUMMARY_AUTO)
 		return fm_settings()->summary == FM_SUMMARY_YES;
-	if (!fm_log_by_run() && !fm_stderr_is_terminal())
-		return false; /* without a look at environments */
-	switch (fm_heard_start()) {
-	case FM_START_RUN:
+	if (run == fm_sys_getpid())
 		return true;
-	case FM_START_BY_RUN:
+	if (run && run == parent)
 		return fm_stderr_is_of(parent);
-	case FM_START_ALONE:
-		return fm_stderr_is_terminal();
-	default:
-		return false;
-	}
+	return fm_stderr_is_terminal() && !fm_heard_by_parent("LD_PRELOAD");
 }
 
 /* ---- what there is to say ---------------------------------------------- */

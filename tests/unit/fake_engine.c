@@ -336,10 +336,6 @@ void fm_filtered(int by, bool all)
 {
 }
 
-void fm_said_pass_on(void)
-{
-}
-
 void fm_files_inherited(enum fm_heir heir, int pid)
 {
 	(void)heir;
