@@ -14,7 +14,6 @@
 #include "map/map.h"
 #include "policy.h"
 #include "probe.h"
-#include "reuse.h"
 #include "shares.h"
 #include "standby.h"
 #include "tunables.h"
@@ -35,7 +34,6 @@ static void cache_reset(void)
 	fm_evict_reset();
 	fm_cache_count_reset();
 	fm_lazyfree_reset();
-	fm_reuse_reset();
 }
 
 /* ---- queue entries ---------------------------------------------------- */

@@ -46,7 +46,6 @@ void fm_cache_trim_lazy(void);
 #include "install.h"
 #include "lazyfree.h"
 #include "mem_monitor.h"
-#include "reuse.h"
 #include "shares.h"
 #include "standby.h"
 #include "streaming.h"

@@ -6,7 +6,6 @@
 #include "base/sys.h"
 #include "cache.h"
 #include "evict_queues.h"
-#include "reuse.h"
 #include "shares.h"
 #include "streaming.h"
 #include "tunables.h"
@@ -52,7 +51,6 @@ int fm_ghost_start(uint64_t pages)
 	if (!ghost)
 		return -ENOMEM;
 	mask = slots - 1;
-	fm_reuse_start(pages);
 	return 0;
 }
 
@@ -100,11 +98,8 @@ static FM_FAULT void ghost_remember(uint64_t h, uint32_t at)
 
 FM_FAULT void fm_ghost_add(const struct fm_map *m, uint64_t i)
 {
-	uint64_t h = fm_ghost_hash(m->file, m->pgoff + i);
-
-	ghost_remember(h, now_of(m->file));
+	ghost_remember(fm_ghost_hash(m->file, m->pgoff + i), now_of(m->file));
 	fm_count(&m->file->st->evictions, 1);
-	fm_reuse_left(h);
 }
 
 FM_FAULT void fm_ghost_pass(uint64_t pages)
@@ -140,10 +135,8 @@ FM_FAULT bool fm_ghost_has(const struct fm_file *f, uint64_t fp)
 
 FM_FAULT bool fm_ghost_back(struct fm_file *f, uint64_t fp)
 {
-	uint64_t h = fm_ghost_hash(f, fp);
-	int age = age_of(h, now_of(f));
+	int age = age_of(fm_ghost_hash(f, fp), now_of(f));
 
-	fm_reuse_came(f->id, h);
 	if (age < 0)
 		return false;
 	fm_count(&came_back, 1);
@@ -160,14 +153,10 @@ FM_FAULT void fm_ghost_came_unit(struct fm_file *f, uint64_t fp)
 
 	if (age >= 0)
 		fm_streaming_back(f, FM_HUGE_PAGES, is_soon(age));
-	for (uint64_t k = fp; k < fp + FM_HUGE_PAGES; k++)
-		fm_reuse_came(f->id, fm_ghost_hash(f, k));
 }
 
 FM_FAULT void fm_ghost_left_unit(const struct fm_file *f, uint64_t fp)
 {
 	fm_count(&left, FM_HUGE_PAGES);
 	ghost_remember(fm_ghost_hash(f, fp | IS_UNIT), unit_now());
-	for (uint64_t k = fp; k < fp + FM_HUGE_PAGES; k++)
-		fm_reuse_left(fm_ghost_hash(f, k));
 }

@@ -19,7 +19,7 @@ void fm_ghost_add(const struct fm_map *m, uint64_t i);
 void fm_ghost_pass(uint64_t pages);
 FM_UPCALL(void, ghost_passed, uint64_t pages);
 /* A unit has been moved in; has left. Its pages are no ghosts: they come back
- * together. But reuse.h counts them, and streaming.h those that come back. */
+ * together, and streaming.h counts them. */
 void fm_ghost_came_unit(struct fm_file *f, uint64_t fp);
 void fm_ghost_left_unit(const struct fm_file *f, uint64_t fp);
 /* Was this page of the file evicted less than a cache's worth of evictions

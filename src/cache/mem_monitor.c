@@ -89,13 +89,6 @@ uint64_t fm_mem_monitor_lazy(void)
 	return most_lazy(&fm_settings()->cache);
 }
 
-/* What has been evicted tells of a cache of another size. */
-static void mem_monitor_begin_again(uint64_t bytes)
-{
-	atomic_store(&left_before, fm_ghost_left());
-	fm_reuse_restart(bytes / FM_PAGE);
-}
-
 uint64_t fm_mem_monitor_left(void)
 {
 	return fm_ghost_left() - atomic_load(&left_before);
@@ -110,7 +103,7 @@ void fm_mem_monitor_set(const struct fm_cache_size *c)
 	fm_block_signals(&old);
 	fm_lock(&lock);
 	if (bytes != budget.wanted || c->percent != budget.percent)
-		mem_monitor_begin_again(bytes);
+		atomic_store(&left_before, fm_ghost_left());
 	fm_budget_resize(&budget, bytes, c->percent);
 	set_shares(c);
 	if (budget.at_ms)

@@ -12,7 +12,6 @@
 
 #include "child.h"
 #include "cmd.h"
-#include "command_line.h"
 #include "leavers.h"
 #include "loop.h"
 #include "live.h"
@@ -73,6 +72,8 @@ static void suggest_help(void)
 
 /* ---- statistics --------------------------------------------------------- */
 
+static const struct suggestion_trial untried = { NULL, "" };
+
 static int suggest_write_out(const json_t *docs,
 			     const struct suggestion_trial *t, const char *what)
 {
@@ -87,23 +88,16 @@ static int suggest_write_out(const json_t *docs,
 	return 0;
 }
 
-#define COMPARE "fastmap compare --policy FILE -- "
-
 static int from_file(const char *path)
 {
 	json_t *docs = json_array(), *doc;
-	char how[PATH_MAX + sizeof(COMPARE) + 16];
 	json_error_t e;
 	int r = 2;
 
 	doc = shown_json(json_load_file(path, 0, &e));
 	if (doc) {
 		json_array_append(docs, doc);
-		snprintf(how, sizeof(how), COMPARE "%s ARG...",
-			 doc_text(doc, "program"));
-		r = suggest_write_out(
-			docs, &(struct suggestion_trial){ NULL, "", how },
-			path);
+		r = suggest_write_out(docs, &untried, path);
 	} else {
 		fprintf(stderr, NAME ": %s: no statistics: %s\n", path,
 			e.text);
@@ -116,22 +110,14 @@ static int from_file(const char *path)
 static int from_running(const char *who)
 {
 	json_t *docs, *doc = live_stats(who);
-	char *how = NULL;
-	size_t size;
-	FILE *f;
 	int r;
 
 	if (!doc)
 		return 1;
-	f = open_memstream(&how, &size);
-	command_of(doc, COMPARE, f);
-	fclose(f);
 	docs = json_array();
 	json_array_append_new(docs, doc);
-	r = suggest_write_out(docs, &(struct suggestion_trial){ NULL, "", how },
-			      who);
+	r = suggest_write_out(docs, &untried, who);
 	json_decref(docs);
-	free(how);
 	return r;
 }
 
@@ -340,15 +326,11 @@ static const char *why_not(const json_t *doc, int status)
 static int suggest(const json_t *docs, char **argv, int status)
 {
 	const json_t *doc = suggestion_of(docs);
-	struct suggestion_trial t = { NULL, "", "" };
-	char *how = NULL, *policy = NULL;
+	struct suggestion_trial t = untried;
+	char *policy = NULL;
 	size_t size;
-	FILE *f = open_memstream(&how, &size);
+	FILE *f;
 
-	fputs(COMPARE, f);
-	command_put(argv, f);
-	fclose(f);
-	t.how = how;
 	t.why_not = doc ? why_not(doc, status) : "";
 	if (!t.why_not) {
 		t.why_not = " (that was interrupted, or could not be)";
@@ -360,7 +342,6 @@ static int suggest(const json_t *docs, char **argv, int status)
 	free(policy);
 	rounds_end(&all);
 	status = suggest_write_out(docs, &t, argv[0]);
-	free(how);
 	fflush(stdout);
 	trial_die();
 	return status;

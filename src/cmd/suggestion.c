@@ -11,8 +11,7 @@
 #define FEW 100          /* faults: of less nothing can be said */
 #define MOST_FILES 32    /* sections */
 #define MUCH_WASTE 0.25  /* of what was read ahead */
-#define GAIN 90.0        /* percent of the loads: worth twice the memory */
-#define SAME 103.0       /* percent of the loads: not worth the memory */
+#define GAIN 10.0        /* percent of the loads: worth twice the memory */
 #define OFTEN 2          /* times each page was written */
 
 static double mib(double bytes)
@@ -168,35 +167,18 @@ static void suggestion_put_file(FILE *out, const json_t *doc, const json_t *f,
 
 /* ---- the cache ---------------------------------------------------------- */
 
-/* What the curve says of one size; -1: it does not. */
-static double suggestion_part(const json_t *doc, const char *key)
+/* Percent of the loads that twice the cache would have saved, at least: what
+ * came back before as much had left as the cache has. */
+static double saved_by_twice(const json_t *doc)
 {
-	const json_t *e = json_object_get(json_object_get(doc, "cache"),
-					  "estimate");
-	const json_t *v = json_object_get(e, key);
+	const json_t *f;
+	double bytes = 0;
+	size_t i;
 
-	return json_is_number(v) ? json_number_value(v) : -1;
-}
-
-static void put_curve(FILE *out, const json_t *doc)
-{
-	static const struct {
-		const char *key, *name;
-	} sizes[] = { { "quarter_percent", "a quarter" },
-		      { "half_percent", "half" },
-		      { "double_percent", "twice" },
-		      { "fourfold_percent", "four times" } };
-
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		const double p = suggestion_part(doc, sizes[i].key);
-
-		if (p >= 0)
-			fprintf(out, "#   %-10s the cache: %4.0f %% of the "
-				"loads\n", sizes[i].name, p);
-		else
-			fprintf(out, "#   %-10s the cache: not known\n",
-				sizes[i].name);
-	}
+	json_array_foreach(json_object_get(doc, "files"), i, f)
+		bytes += doc_real(f, "load_bytes");
+	return bytes > 0 ? doc_real(json_object_get(doc, "cache"),
+				    "came_back") * 4096 * 100 / bytes : 0;
 }
 
 static void put_size(FILE *out, double bytes)
@@ -250,22 +232,16 @@ static double size_for_all(const json_t *doc)
 static bool put_larger(FILE *out, const json_t *doc, double limit,
 		       double memory)
 {
-	const double two = suggestion_part(doc, "double_percent"),
-		     four = suggestion_part(doc, "fourfold_percent");
-	const double times = four >= 0 && four < two * 0.8 ? 4 : 2;
-	const double saves = times == 4 ? four : two;
-	const double want = suggestion_least(limit * times, size_for_all(doc));
+	const double want = suggestion_least(limit * 2, size_for_all(doc));
 
-	if (saves < 0 || saves > GAIN)
+	if (saved_by_twice(doc) < GAIN)
 		return false;
-	fprintf(out, "# %.0f times the cache would save %.0f %% of the "
-		"loads.\n", times, 100 - saves);
 	if (want > memory * 7 / 8) {
 		fprintf(out, "# There is no memory for that: the program may "
 			"use %.0f MiB.\n", mib(memory));
 		return false;
 	}
-	if (want < limit * times)
+	if (want < limit * 2)
 		fprintf(out, "# So much has room for all that was read.\n");
 	put_size(out, want);
 	return true;
@@ -312,26 +288,18 @@ static void put_cache(FILE *out, const json_t *doc, double memory)
 {
 	const json_t *c = json_object_get(doc, "cache");
 	const double limit = suggestion_size_of(doc);
-	const double half = suggestion_part(doc, "half_percent");
 
 	if (!is_full(doc) || size_for_all(doc) <= limit) {
 		put_unfilled(out, doc, limit);
 		return;
 	}
-	fprintf(out, "# Loads with another cache than this of %.0f MiB, "
-		"estimated:\n", mib(limit));
-	put_curve(out, doc);
 	fprintf(out, "# Of %.0f pages that were evicted %.0f came back before "
-		"as many had left\n# as the cache has.\n",
-		doc_real(c, "evicted"), doc_real(c, "came_back"));
-	if (put_larger(out, doc, limit, memory_of(doc, memory)))
-		return;
-	if (half >= 0 && half <= SAME) {
-		fprintf(out, "# Half of it would load hardly more.\n");
-		put_size(out, limit / 2);
-	} else {
+		"as many had left\n# as the cache has: twice these %.0f MiB "
+		"would save %.0f %% of the loads.\n",
+		doc_real(c, "evicted"), doc_real(c, "came_back"), mib(limit),
+		saved_by_twice(doc));
+	if (!put_larger(out, doc, limit, memory_of(doc, memory)))
 		put_size(out, limit);
-	}
 }
 
 /* ---- what the kernel serves --------------------------------------------- */
@@ -379,8 +347,6 @@ static struct sums suggestion_sum(const json_t *doc)
 
 static void put_seen(FILE *out, const json_t *doc, const struct sums *s)
 {
-	const double two = suggestion_part(doc, "double_percent");
-
 	fprintf(out, "# Seen: ");
 	if (!s->files)
 		fprintf(out, "the engine served nothing, so there is nothing "
@@ -391,23 +357,22 @@ static void put_seen(FILE *out, const json_t *doc, const struct sums *s)
 	else
 		fprintf(out, "of %u files %u had more than the cache holds, %u "
 			"of these read here and\n# there%s.\n", s->files,
-			s->exceed, s->random, two >= 0 && two <= GAIN ?
+			s->exceed, s->random, saved_by_twice(doc) >= GAIN ?
 			"; a larger cache would load less" : "");
 }
 
 /* Nothing is promised that has not been seen to come of it. */
-static void put_verdict(FILE *out, const struct suggestion_trial *t)
+static void put_verdict(FILE *out, const json_t *doc,
+			const struct suggestion_trial *t)
 {
-	if (t->verdict) {
+	if (t->verdict)
 		fprintf(out, "# Verdict: ");
-		put_path(out, t->verdict);
-		fprintf(out, ".\n");
-		return;
-	}
-	fprintf(out, "# Untried%s. What it gains, when this is saved as a "
-		"file:\n#   ", t->why_not);
-	put_path(out, t->how);
-	fprintf(out, "\n");
+	else
+		fprintf(out, "# Untried%s. What it gains, when this is saved "
+			"as a file:\n#   fastmap compare --policy FILE -- ",
+			t->why_not);
+	put_path(out, t->verdict ? t->verdict : doc_text(doc, "program"));
+	fputs(t->verdict ? ".\n" : " ARG...\n", out);
 }
 
 static int by_faults(const void *a, const void *b)
@@ -471,7 +436,7 @@ void suggestion_write(const json_t *doc, uint64_t memory,
 		doc_real(doc, "uptime"));
 	put_seen(out, doc, &s);
 	if (s.files) {
-		put_verdict(out, t);
+		put_verdict(out, doc, t);
 		fprintf(out, "\n");
 		put_cache(out, doc, (double)memory);
 		put_files(out, doc, s.others);

@@ -8,10 +8,10 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* What came of trying it, in a sentence; or NULL, and how to try it: a command,
- * FILE being what is written here; `why_not` is "", or begins with a colon. */
+/* What came of trying it, in a sentence, or NULL and why it was not tried: "",
+ * or in brackets. */
 struct suggestion_trial {
-	const char *verdict, *why_not, *how;
+	const char *verdict, *why_not;
 };
 
 /* Of an array of statistics, one for each process, those of the one that had

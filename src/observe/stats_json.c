@@ -108,34 +108,6 @@ static void io_json(struct fm_json *o)
 	fm_json_close(o, '}');
 }
 
-static void set_part(struct fm_json *o, const char *key, uint64_t part)
-{
-	if (part == FM_CURVE_UNKNOWN)
-		fm_json_text(o, key, NULL);
-	else
-		fm_json_milli(o, key, part * 100);
-}
-
-/* What other sizes of the cache would load. */
-static void curve_json(struct fm_json *o)
-{
-	struct fm_reuse r;
-	struct fm_curve c;
-
-	fm_reuse_get(&r);
-	fm_reuse_curve(&r, &c);
-	fm_json_open(o, "estimate", '{');
-	fm_json_uint(o, "one_in", r.one_in);
-	fm_json_uint(o, "sample_pages", c.samples);
-	fm_json_uint(o, "sample_loads", c.loads);
-	fm_json_uint(o, "sample_cold", c.cold);
-	set_part(o, "quarter_percent", c.part[FM_CURVE_QUARTER]);
-	set_part(o, "half_percent", c.part[FM_CURVE_HALF]);
-	set_part(o, "double_percent", c.part[FM_CURVE_DOUBLE]);
-	set_part(o, "fourfold_percent", c.part[FM_CURVE_FOUR]);
-	fm_json_close(o, '}');
-}
-
 static void cache_json(struct fm_json *o)
 {
 	fm_json_open(o, "cache", '{');
@@ -148,7 +120,6 @@ static void cache_json(struct fm_json *o)
 	fm_json_uint(o, "evicted", fm_ghost_evicted());
 	fm_json_uint(o, "came_back", fm_ghost_came_back());
 	fm_json_uint(o, "left_since_set", fm_mem_monitor_left());
-	curve_json(o);
 	fm_json_close(o, '}');
 }
 
