@@ -17,7 +17,6 @@ FM_NEXT(closefrom)
 FM_NEXT(dup2)
 FM_NEXT(dup3)
 
-extern int __dup2(int from, int to);
 
 static bool fd_ours(int fd)
 {
@@ -52,7 +51,7 @@ static int dup_check(int from, int to)
 	return fd_ours(to) ? -EBUSY : 0;
 }
 
-static int do_dup2(int from, int to)
+FM_HOOK int dup2(int from, int to)
 {
 	int r = dup_check(from, to);
 
@@ -65,15 +64,7 @@ static int do_dup2(int from, int to)
 	return r;
 }
 
-FM_HOOK int dup2(int from, int to)
-{
-	return do_dup2(from, to);
-}
-
-FM_HOOK int __dup2(int from, int to)
-{
-	return do_dup2(from, to);
-}
+FM_DO_ALIAS(dup2, __dup2)
 
 FM_HOOK int dup3(int from, int to, int flags)
 {

@@ -5,7 +5,6 @@
  * and are copied; payload goes through fm_transfer.
  */
 #include "guard.h"
-#include "io_net.h"
 
 #include <string.h>
 #include <sys/socket.h>
@@ -31,6 +30,41 @@ static void net_classify(struct fm_rw *rw, bool control)
 	rw->atomic = !stream || control ||
 		     (wait_all && (rw->flags & MSG_PEEK));
 	rw->keeps = !rw->in && (rw->flags & MSG_ZEROCOPY);
+}
+
+/* ---- addresses that come back ------------------------------------------- */
+
+/* An address that comes back, with its length going both ways. The length is
+ * read once; a bad pointer goes to the kernel as it is. */
+struct reply {
+	struct fm_object b;
+	socklen_t *user, size, room;
+	void *addr;
+	socklen_t *len;
+};
+
+static void reply_open(struct reply *p, void *addr, socklen_t *len)
+{
+	p->user = len;
+	p->len = len;
+	p->size = 0;
+	if (len && fm_user_read(&p->size, len, sizeof(*len)))
+		p->len = &p->size;
+	p->room = p->size;
+	p->addr = fm_object(&p->b, addr, p->room, FM_COPY_OUT);
+}
+
+static ssize_t reply_close(struct reply *p, ssize_t r)
+{
+	const int saved = errno;
+
+	fm_object_end(&p->b, r >= 0 ? fm_least(p->size, p->room) : 0);
+	/* Some fail and say how much it would have been. */
+	if (p->len == &p->size && (p->size != p->room || (r >= 0 && p->addr)) &&
+	    !fm_user_write(p->user, &p->size, sizeof(p->size)))
+		return fm_result(-EFAULT);
+	errno = saved;
+	return r;
 }
 
 /* ---- one buffer --------------------------------------------------------- */
@@ -107,12 +141,12 @@ FM_HOOK ssize_t send(int fd, const void *buf, size_t n, int flags)
 FM_SLOW ssize_t recvfrom_slow(int fd, void *buf, size_t n, int flags,
 			      struct sockaddr *addr, socklen_t *lenp)
 {
-	struct fm_reply to;
+	struct reply to;
 	struct peer p;
 
-	fm_reply_open(&to, addr, lenp, FM_COPY_OUT);
+	reply_open(&to, addr, lenp);
 	p = (struct peer){ to.addr, to.len, 0 };
-	return fm_reply_close(&to,
+	return reply_close(&to,
 			      one(fd, buf, n, flags, true, &p, call_recvfrom));
 }
 

@@ -220,7 +220,7 @@ static void at_quick(void)
 	proc_at_exit(NULL);
 }
 
-static __attribute__((noreturn)) void proc_end(int status)
+FM_HOOK void _exit(int status)
 {
 	proc_at_exit(NULL);
 	if (FM_FOUND(_exit))
@@ -229,15 +229,7 @@ static __attribute__((noreturn)) void proc_end(int status)
 		fm_sys1(SYS_exit_group, status);
 }
 
-FM_HOOK void _exit(int status)
-{
-	proc_end(status);
-}
-
-FM_HOOK void _Exit(int status)
-{
-	proc_end(status);
-}
+FM_DO_ALIAS(_exit, _Exit)
 
 /* Only once: an abort out of the engine itself must not come back to it. */
 FM_HOOK void abort(void)

@@ -21,10 +21,7 @@ FM_NEXT(siginterrupt)
 FM_NEXT(sigset)
 FM_NEXT(sigignore)
 
-extern int __sigaction(int sig, const struct sigaction *act,
-		       struct sigaction *old);
 extern sighandler_t __sysv_signal(int sig, sighandler_t handler);
-extern sighandler_t bsd_signal(int sig, sighandler_t handler);
 FM_NEXT(__sysv_signal)
 
 /* Guarded by `lock`, which is held with every signal blocked and never across
@@ -273,11 +270,7 @@ FM_HOOK int sigaction(int sig, const struct sigaction *act,
 	return other_sigaction(sig, act, old);
 }
 
-FM_HOOK int __sigaction(int sig, const struct sigaction *act,
-			struct sigaction *old)
-{
-	return sigaction(sig, act, old);
-}
+FM_DO_ALIAS(sigaction, __sigaction)
 
 /* BSD semantics: restarts, stays installed, blocks itself. */
 FM_HOOK sighandler_t signal(int sig, sighandler_t handler)
@@ -287,15 +280,8 @@ FM_HOOK sighandler_t signal(int sig, sighandler_t handler)
 	return bus_signal(handler, bus.interrupt ? 0 : SA_RESTART, FM_BUS_BIT);
 }
 
-FM_HOOK sighandler_t bsd_signal(int sig, sighandler_t handler)
-{
-	return signal(sig, handler);
-}
-
-FM_HOOK sighandler_t ssignal(int sig, sighandler_t handler)
-{
-	return signal(sig, handler);
-}
+FM_DO_ALIAS(signal, bsd_signal)
+FM_DO_ALIAS(signal, ssignal)
 
 /* System V semantics: one shot, not blocked. */
 FM_HOOK sighandler_t __sysv_signal(int sig, sighandler_t handler)
@@ -305,10 +291,7 @@ FM_HOOK sighandler_t __sysv_signal(int sig, sighandler_t handler)
 	return bus_signal(handler, SA_RESETHAND | SA_NODEFER, 0);
 }
 
-FM_HOOK sighandler_t sysv_signal(int sig, sighandler_t handler)
-{
-	return __sysv_signal(sig, handler);
-}
+FM_DO_ALIAS(__sysv_signal, sysv_signal)
 
 /* X/Open: SIG_HOLD blocks; anything else installs and unblocks. Returns
  * SIG_HOLD when the signal was blocked. */

@@ -11,7 +11,6 @@
 
 typedef int (*mask_fn)(int, const sigset_t *, sigset_t *);
 
-extern int __sigsuspend(const sigset_t *mask);
 extern int __xpg_sigpause(int sig);
 extern int __sigpause(int sig_or_mask, int is_sig);
 
@@ -349,10 +348,7 @@ FM_HOOK int sigsuspend(const sigset_t *mask)
 	return r;
 }
 
-FM_HOOK int __sigsuspend(const sigset_t *mask)
-{
-	return sigsuspend(mask);
-}
+FM_DO_ALIAS(sigsuspend, __sigsuspend)
 
 FM_HOOK int __xpg_sigpause(int sig)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "waits.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,9 +18,8 @@ struct choice {
 static void waits_choose(const char *name, void *arg)
 {
 	struct choice *c = arg;
-	const int tid = atoi(name); /* 0: "." */
 
-	if (tid && tid != (int)fm_sys_gettid() && c->seen++ == c->turn)
+	if (atoi(name) != (int)fm_sys_gettid() && c->seen++ == c->turn)
 		memcpy(c->tid, name, strnlen(name, sizeof(c->tid) - 1));
 }
 
@@ -29,14 +27,9 @@ static void waits_choose(const char *name, void *arg)
 static bool next_thread(struct fm_waits *w, struct choice *c)
 {
 	static char buf[4096] __attribute__((aligned(8)));
-	const int fd = fm_sys_open("/proc/self/task", O_RDONLY | O_DIRECTORY,
-				   0);
 
 	*c = (struct choice){ .turn = w->turn };
-	if (fd < 0)
-		return false;
-	fm_each_entry(fd, buf, sizeof(buf), waits_choose, c);
-	fm_sys_close(fd);
+	fm_each_thread(buf, sizeof(buf), waits_choose, c);
 	w->turn = *c->tid ? w->turn + 1 : 0;
 	w->threads = c->seen;
 	return *c->tid;
