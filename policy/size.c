@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include "base/text.h"
+
 static int shift_of(char c)
 {
 	switch (c | 0x20) {
@@ -48,15 +50,12 @@ static int apply_suffix(const char *s, uint64_t whole, uint64_t *v)
 int fm_parse_size(const char *s, uint64_t whole, uint64_t *ret)
 {
 	uint64_t v = 0;
+	const char *end = fm_number(s, &v);
 	int r;
 
-	if (*s < '0' || *s > '9')
-		return -EINVAL;
-	for (; *s >= '0' && *s <= '9'; s++)
-		if (__builtin_mul_overflow(v, 10, &v) ||
-		    __builtin_add_overflow(v, (uint64_t)(*s - '0'), &v))
-			return -ERANGE;
-	r = apply_suffix(s, whole, &v);
+	if (!end)
+		return *s < '0' || *s > '9' ? -EINVAL : -ERANGE;
+	r = apply_suffix(end, whole, &v);
 	if (!r)
 		*ret = v;
 	return r;

@@ -12,12 +12,14 @@
 #include <uv.h>
 
 #include "base/control.h"
+#include "base/proc.h"
 #include "loop.h"
 
 #define RETRY_MS 20   /* where too many wait to be accepted */
 #define LOOK_MS 1000  /* is it stopped? Two looks in a row say so */
 #define FIRST ((size_t)1 << 16)
 #define MOST ((size_t)256 << 20) /* bytes: no answer is that long */
+#define PPID 4 /* any field of proc_pid_stat(5) */
 #define JOB_MS 3600000 /* what may take long, as long as it goes on */
 #define STEPS 1000     /* in which that is seen */
 
@@ -39,20 +41,11 @@ struct call {
 
 bool call_is_stopped(pid_t pid)
 {
-	char path[32], text[512] = "", *state;
-	FILE *f;
+	char path[32], state;
 
-	if (!pid)
-		return false;
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	text[fread(text, 1, sizeof(text) - 1, f)] = 0;
-	fclose(f);
-	state = strrchr(text, ')'); /* the name may have any byte */
-	return state && (!strncmp(state, ") T", 3) ||
-			 !strncmp(state, ") t", 3));
+	fm_proc_stat(path, PPID, &state);
+	return state == 'T' || state == 't';
 }
 
 /* ---- a connection ------------------------------------------------------- */

@@ -2,13 +2,13 @@
 /* live_unheard.c - why a process has no control socket, as far as can be seen
  * from outside: the first cause that applies. */
 #include <limits.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "live_priv.h"
+#include "shown.h"
 
 struct unheard {
 	pid_t pid;
@@ -16,15 +16,6 @@ struct unheard {
 	char env[1 << 17];
 	size_t env_size;
 };
-
-static const char *unheard_user(uid_t uid)
-{
-	static char number[16];
-	const struct passwd *pw = getpwuid(uid);
-
-	snprintf(number, sizeof(number), "%u", uid);
-	return pw ? pw->pw_name : number;
-}
 
 /* The value that it was started with; NULL: none. */
 static const char *unheard_env(const struct unheard *u, const char *name)
@@ -133,7 +124,7 @@ void live_say_unheard(pid_t pid)
 	if (has < 0)
 		fprintf(stderr, "fastmap: process %d is user %s's: only that "
 			"user and root may ask it\n", (int)pid,
-			unheard_user(u.uid));
+			shown_user(u.uid));
 	else if (!has)
 		fprintf(stderr, "fastmap: process %d has no control socket: "
 			"the library is not in it (start it by fastmap run, or "

@@ -2,7 +2,6 @@
 /* ps.c - fastmap ps: which processes run under the library. */
 #include <getopt.h>
 #include <locale.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -21,15 +20,6 @@ static const char help[] =
 	"  --json                  the same, sizes in bytes, uptime in "
 	"seconds\n";
 
-static const char *user_name(uid_t uid)
-{
-	static char number[16];
-	struct passwd *pw = getpwuid(uid);
-
-	snprintf(number, sizeof(number), "%u", uid);
-	return pw ? pw->pw_name : number;
-}
-
 static uint64_t in(const json_t *stats, const char *part, const char *key)
 {
 	return doc_uint(json_object_get(stats, part), key);
@@ -42,11 +32,11 @@ static void ps_print_line(const struct live_process *p, const json_t *s)
 	shown_text(p->name, NAME_COLUMNS, true, name);
 	if (!s) {
 		printf("%7d %-10s %-16ls does not answer\n", (int)p->pid,
-		       user_name(p->uid), name);
+		       shown_user(p->uid), name);
 		return;
 	}
 	printf("%7d %-10s %-16ls %6u %7u %6u %8s %7s %7s %6s\n", (int)p->pid,
-	       user_name(p->uid), name, doc_count(s, "engine"),
+	       shown_user(p->uid), name, doc_count(s, "engine"),
 	       doc_count(s, "advised"), doc_count(s, "kernel"),
 	       shown_size(in(s, "cache", "resident_bytes")).s,
 	       shown_size(in(s, "cache", "dirty_bytes")).s,
@@ -57,7 +47,7 @@ static void ps_print_line(const struct live_process *p, const json_t *s)
 static json_t *ps_document(const struct live_process *p, const json_t *s)
 {
 	json_t *o = json_pack("{s:i s:s s:s s:s s:b}", "pid", (int)p->pid,
-			      "user", user_name(p->uid), "program", p->name,
+			      "user", shown_user(p->uid), "program", p->name,
 			      "socket", p->socket, "answers", s != NULL);
 
 	if (!o || !s)

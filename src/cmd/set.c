@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* set.c - fastmap set and fastmap reload: settings of a running process. */
+/* set.c - fastmap set, reload, save: what a running process is told to do. */
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,4 +59,17 @@ int cmd_reload(int argc, char **argv)
 		"is bad. WHO is a process id, the name of a\nprogram, or a "
 		"socket.\n",
 		"reload");
+}
+
+int cmd_save(int argc, char **argv)
+{
+	return live_word(
+		argc, argv,
+		"usage: fastmap save WHO\n\n"
+		"The process writes down now which pages of its files are hot "
+		"(else it does so every\nfew minutes and at its end), for the "
+		"warm start of the next one. Makes the folder\nfor that, if "
+		"there is none (fastmap options warm-start). WHO is a process "
+		"id, the\nname of a program, or a socket.\n",
+		"save");
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "shown.h"
 
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,30 +31,16 @@ unsigned shown_width(int fd, unsigned other)
 
 /* ---- characters -------------------------------------------------------- */
 
-/* How many bytes follow the first one of a sequence; -1: it is none. */
-static int shown_follow(unsigned char c)
-{
-	return c < 0x80 ? 0 : c < 0xc2 ? -1 : c < 0xe0 ? 1 : c < 0xf0 ? 2 :
-	       c < 0xf5 ? 3 : -1;
-}
-
 /* The next code point, or -1 for bytes that are not UTF-8. */
 static long decode(const char **at)
 {
-	static const unsigned char mask[] = { 0x7f, 0x1f, 0x0f, 0x07 };
-	const unsigned char *s = (const unsigned char *)*at;
-	int n = shown_follow(*s);
-	long v = n < 0 ? -1 : *s & mask[n];
+	static const unsigned char mask[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
+	const size_t n = fm_utf8(*at);
+	long v = n ? (unsigned char)**at & mask[n] : -1;
 
-	for (int i = 1; i <= n; i++) {
-		if ((s[i] & 0xc0) != 0x80) {
-			n = 0;
-			v = -1;
-			break;
-		}
-		v = v << 6 | (s[i] & 0x3f);
-	}
-	*at += n > 0 ? n + 1 : 1;
+	for (size_t i = 1; i < n; i++)
+		v = v << 6 | ((*at)[i] & 0x3f);
+	*at += n ? n : 1;
 	return v;
 }
 
@@ -164,6 +151,15 @@ json_t *shown_json(json_t *doc)
 	json_object_foreach(doc, key, value)
 		shown_json(value);
 	return doc;
+}
+
+const char *shown_user(uid_t uid)
+{
+	static char number[16];
+	const struct passwd *pw = getpwuid(uid);
+
+	snprintf(number, sizeof(number), "%u", uid);
+	return pw ? pw->pw_name : number;
 }
 
 /* ---- figures ----------------------------------------------------------- */

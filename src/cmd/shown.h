@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 #include <wchar.h>
 
 /* Is it a terminal, and one that knows escape sequences? How many columns it
@@ -34,6 +35,9 @@ void shown_lines(const char *text, FILE *out);
 /* The document of a process, with all its strings as they can be shown; NULL of
  * NULL. */
 json_t *shown_json(json_t *doc);
+
+/* The name of a user, or his number. */
+const char *shown_user(uid_t uid);
 
 /* "0", "4.0K", "512M": at most 5 characters; a number without a unit: "312",
  * "4.1k", "25M". */

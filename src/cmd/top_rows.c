@@ -56,14 +56,6 @@ struct top_row *top_rows_new(struct top_process *const *process, unsigned n,
 	return rows;
 }
 
-bool top_same_row(const struct top_row *a, const struct top_row *b)
-{
-	if (a->process->pid != b->process->pid || !a->file != !b->file)
-		return false;
-	return !a->file || (a->file->inode == b->file->inode &&
-			    a->file->device == b->file->device);
-}
-
 /* ---- order ------------------------------------------------------------- */
 
 /* Below 0: there is none, as of what the kernel serves. */

@@ -33,7 +33,6 @@ struct top_row *top_rows_new(struct top_process *const *process, unsigned n,
 			     unsigned *ret_n);
 void top_rows_sort(struct top_row *rows, unsigned n, enum top_column by,
 		   bool reverse);
-bool top_same_row(const struct top_row *a, const struct top_row *b);
 
 /* Which columns a screen of that width shows, and how wide they are: 0 is not
  * shown. `many`: of more than one process. */

@@ -10,9 +10,8 @@
 #include <unistd.h>
 
 #include "shown.h"
-#include "top_help.h"
 #include "top_terminal.h"
-#include "top_why.h"
+#include "top_text.h"
 
 #define HEAD 6 /* lines above the first row */
 
@@ -201,31 +200,22 @@ static void text(struct top_view *v, const char *line, size_t size, unsigned n)
 				   "any key: back", A_BOLD);
 }
 
-static void top_screen_help(struct top_view *v)
+static void help_or_why(struct top_view *v)
 {
-	static char line[TOP_HELP_LINES][TOP_HELP_COLUMNS + 1];
-
-	text(v, line[0], sizeof(line[0]),
-	     top_help_lines((unsigned)COLS, line));
-}
-
-static void why(struct top_view *v)
-{
-	static char line[TOP_WHY_LINES][TOP_WHY_COLUMNS + 1];
+	static char line[TOP_TEXT_LINES][TOP_TEXT_COLUMNS + 1];
 	const struct top_row *row = v->rows ? &v->row[v->selected] : NULL;
 
 	text(v, line[0], sizeof(line[0]),
-	     top_why_lines(row, (unsigned)COLS, line));
+	     v->help ? top_help_lines((unsigned)COLS, line) :
+		       top_why_lines(row, (unsigned)COLS, line));
 }
 
 void top_screen_draw(struct top_view *v)
 {
 	erase();
 	scroll_to(v);
-	if (v->help)
-		top_screen_help(v);
-	else if (v->why)
-		why(v);
+	if (v->help || v->why)
+		help_or_why(v);
 	else
 		table(v);
 	refresh();

@@ -10,20 +10,23 @@
  */
 #include "restore.h"
 
+#include <string.h>
+
 #include "base/epoch.h"
 #include "base/life.h"
 #include "base/lock.h"
 #include "base/sys.h"
+#include "base/text.h"
 #include "base/thread.h"
 #include "cache/cache.h"
 #include "io/io.h"
-#include "major.h"
 #include "map/map.h"
 #include "policy.h"
 #include "ranges.h"
 #include "readahead/readahead.h"
 #include "tunables.h"
 
+#define MAJOR "\npgmajfault "
 #define LOOK_MS 1u /* unit: between two looks at what is in flight */
 
 struct job {
@@ -46,6 +49,23 @@ struct job {
 static bool restore_is_over(const struct job *j)
 {
 	return j->full || !j->goes_on();
+}
+
+/* ---- does anybody wait for the device? ----------------------------------- */
+
+/* Faults so far that have waited for a read, of the machine: who waits may be a
+ * child of fork, or another process on that file. */
+static uint64_t machines_faults(void)
+{
+	char text[8192];
+	const char *at = NULL;
+	uint64_t n = 0;
+
+	if (fm_read_small("/proc/vmstat", text, sizeof(text)) > 0)
+		at = strstr(text, MAJOR);
+	if (at)
+		fm_number(at + strlen(MAJOR), &n);
+	return n;
 }
 
 /* ---- which pages come next --------------------------------------------- */
@@ -233,7 +253,7 @@ static void by_engine(struct job *j)
  * goes on (most_shorts). */
 static void look_who_waits(struct job *j)
 {
-	const uint64_t faults = fm_warm_major_faults(), ms = fm_now_ms();
+	const uint64_t faults = machines_faults(), ms = fm_now_ms();
 	const uint64_t new = faults - j->paid;
 
 	if (faults != j->faults)
@@ -327,7 +347,7 @@ static void go_through(struct job *j, bool shorts)
 
 void fm_warm_restore(struct fm_warm_record *r, bool (*goes_on)(void))
 {
-	const uint64_t faults = fm_warm_major_faults();
+	const uint64_t faults = machines_faults();
 	struct job j = { .r = r,
 			 .goes_on = goes_on,
 			 .reads = fm_demand_reads(),

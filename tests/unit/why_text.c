@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "top_why.h"
+#include "top_text.h"
 #include "why_text.h"
 
 #define FILE_OF(choice, changes)                                          \
@@ -114,7 +114,7 @@ static void what_can_be_set(void **state)
 }
 
 static unsigned drawn(const char *document, unsigned columns,
-		      char line[TOP_WHY_LINES][TOP_WHY_COLUMNS + 1])
+		      char line[TOP_TEXT_LINES][TOP_TEXT_COLUMNS + 1])
 {
 	struct top_process *p;
 	struct top_row row;
@@ -132,13 +132,13 @@ static unsigned drawn(const char *document, unsigned columns,
 
 static void on_a_screen_lines_are_broken(void **state)
 {
-	static char line[TOP_WHY_LINES][TOP_WHY_COLUMNS + 1];
+	static char line[TOP_TEXT_LINES][TOP_TEXT_COLUMNS + 1];
 	static const unsigned columns[] = { 1, 8, 40, 80, 1000 };
 	unsigned n;
 
 	for (unsigned k = 0; k < 5; k++) {
 		n = drawn(FILE_OF(FITS, CHANGE), columns[k], line);
-		assert_true(n > 10 && n <= TOP_WHY_LINES);
+		assert_true(n > 10 && n <= TOP_TEXT_LINES);
 		for (unsigned i = 0; i < n; i++)
 			assert_true(strlen(line[i]) <= columns[k]);
 	}
@@ -146,7 +146,7 @@ static void on_a_screen_lines_are_broken(void **state)
 
 static void an_older_library_does_not_tell(void **state)
 {
-	static char line[TOP_WHY_LINES][TOP_WHY_COLUMNS + 1];
+	static char line[TOP_TEXT_LINES][TOP_TEXT_COLUMNS + 1];
 
 	assert_int_equal(drawn("{'pid': 7, 'program': 'p', 'files': "
 			       "[{'path': 'f', 'open': true}]}", 80, line), 1);
