@@ -319,8 +319,10 @@ static int set_text(const struct fm_option *o, const char **at,
 /* Whether there is such a source is found out when a file of it is used. */
 static int set_source(const char **at, struct fm_set *set, const char *value)
 {
+	/* nbds: whose helper says what to do instead. */
 	const char *const kinds[] = { "files:", "plugin:", "nbd://",
-				      "nbd+unix://", "zstd:" };
+				      "nbd+unix://", "nbds://", "nbds+unix://",
+				      "zstd:" };
 	const char *copy;
 
 	*at = NULL;

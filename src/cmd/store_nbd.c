@@ -250,11 +250,14 @@ static int connect_tcp(void)
 	return fd;
 }
 
-/* ENOTSUP: it does not know the option. */
+/* ENOTSUP: it does not know the option. EPROTONOSUPPORT: it wants TLS. */
 static int nbd_refused(uint32_t why)
 {
-	return why == 1 ? ENOTSUP : why == 2 ? EACCES : why == 6 ? ENOENT :
-								   EPROTO;
+	static const int errs[] = { [1] = ENOTSUP, [2] = EACCES,
+				    [5] = EPROTONOSUPPORT, [6] = ENOENT };
+
+	return why < sizeof(errs) / sizeof(*errs) && errs[why] ? errs[why] :
+								 EPROTO;
 }
 
 /* One reply to an option. -1: more follow; 0: it is ours; or errno. */
@@ -582,12 +585,21 @@ static void nbd_cache_open(void)
 				     nbd.cache_size, nbd_read);
 }
 
+#define BY_NBDKIT                                                         \
+	"let another nbdkit do it, nbdkit -r -U SOCKET nbd hostname=HOST " \
+	"tls=require, and read nbd+unix:///?socket=SOCKET"
+
+/* where: what follows "nbd"; nbds has TLS. */
 static int nbd_open(const char *where, char *why, size_t size)
 {
 	int err;
 
 	for (unsigned i = 0; i < STORE_WORKERS; i++)
 		socks[i] = -1;
+	if (*where == 's') {
+		snprintf(why, size, "no TLS here: " BY_NBDKIT);
+		return EPROTONOSUPPORT;
+	}
 	if (!parse_uri(where)) {
 		snprintf(why, size, "not nbd://HOST[:PORT]/EXPORT or "
 			 "nbd+unix:///EXPORT?socket=PATH");
@@ -595,7 +607,8 @@ static int nbd_open(const char *where, char *why, size_t size)
 	}
 	err = nbd_connect(0);
 	if (err)
-		snprintf(why, size, "cannot connect");
+		snprintf(why, size, "%s", err == EPROTONOSUPPORT ?
+			 "the server wants TLS: " BY_NBDKIT : "cannot connect");
 	else if (*nbd.cache)
 		nbd_cache_open();
 	return err;
