@@ -265,7 +265,7 @@ enum {
 /*
  * One of these, for n ranges. depth: how many bytes before a reader may be read
  * ahead, whatever the setting map-ahead says; an eighth of the cache at most.
- * Less than 128 KiB turns reading ahead off, 0 is the library's choice. Each
+ * Less than two pages turn reading ahead off, 0 is the library's choice. Each
  * mapping has one such advice, the last that was given to half of it or more.
  * Where the kernel serves the memory it has the pattern alone, and a file that
  * comes back from there has the library's depth. -1: EINVAL, no such pattern;

@@ -236,10 +236,18 @@ static FM_FAULT void ahead_advance(struct fm_map *m, struct fm_stream_set *st,
 		fm_streaming_fault(m->file);
 }
 
+/* Pages below which it is not worth it: but a program may say two, one of them
+ * ahead. */
+static FM_FAULT uint64_t least_ahead(const struct fm_map *m)
+{
+	return atomic_load_explicit(&m->ahead_most, memory_order_relaxed) > 1 ?
+		       1 : FM_CHUNK_PIECE;
+}
+
 /* Of small windows the kernel reads ahead, into its page cache. */
 static FM_FAULT bool reads_ahead(const struct fm_map *m)
 {
-	return !fm_map_is_window(m) && ahead_room(m) >= FM_CHUNK_PIECE;
+	return !fm_map_is_window(m) && ahead_room(m) >= least_ahead(m);
 }
 
 FM_FAULT void fm_ahead_fault(struct fm_map *m, const struct fm_seen *e)
