@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -306,6 +307,27 @@ static int order_all(struct fm_set *set)
 	return n;
 }
 
+/* % of the cache, of a heap: as late as something clean is there to go. */
+enum { HEAP_HIGH = 80, HEAP_LOW = 70 };
+
+static bool is_standard(const char *name, uint32_t value)
+{
+	return value == strtoul(fm_option_find(name)->standard, NULL, 10);
+}
+
+/* All of a heap is stored to, and it is written to make room alone: what is
+ * written before is mostly stored to again, and each page costs a fault. */
+static void order_heap(struct fm_set *set)
+{
+	struct fm_policy *p = &set->defaults;
+
+	if (!set->process.heap || !is_standard("wb-high", p->wb_high) ||
+	    !is_standard("wb-low", p->wb_low))
+		return;
+	p->wb_high = HEAP_HIGH;
+	p->wb_low = HEAP_LOW;
+}
+
 static bool skipped(const struct fm_set *set)
 {
 	const char *exe = fm_base_name(start.who.exe);
@@ -342,6 +364,7 @@ static struct fm_set *build(void)
 	take_log_level(set, true);
 	take_env(set);
 	take_overrides(set);
+	order_heap(set);
 	order_all(set);
 	set->least_size = least_size(set);
 	find_state_dir(set);

@@ -278,7 +278,8 @@ static int copy_may(void)
 	}
 	if (atomic_load(&calls->in_file) > calls->fork_limit) {
 		heap_say("fork refused: the heap in the file is larger than "
-			 "heap-fork", "", 0);
+			 "heap-fork; vfork and posix_spawn copy nothing", "",
+			 0);
 		return -ENOMEM;
 	}
 	if (!calls->served(start, length) && !alone()) {

@@ -325,6 +325,7 @@ static int file_new(const struct stat *st, const char *path,
 	f->io->path = f->io->direct = f->io->buffered = f->io->kept = -1;
 	f->io->was[0] = f->io->was[1] = -1;
 	f->load->sparse = fm_is_sparse(st);
+	fm_heap_opened(f, (uint64_t)st->st_size >> FM_PAGE_SHIFT);
 	atomic_init(&f->gen, next_gen++);
 	atomic_init(&f->refs, 1);
 	atomic_init(&f->size, st->st_size);
@@ -545,6 +546,7 @@ static void forget_state(struct fm_file *f, const struct stat *st)
 	atomic_store(&f->wb->sheds, false);
 	atomic_store(&f->calls->reads_over, false);
 	f->load->sparse = fm_is_sparse(st);
+	fm_heap_shared(f);
 	f->load->shared_looked = false;
 	/* Windows of it are read through the page cache, beside which nothing
 	 * may be written directly: whoever finds them again says so again. */

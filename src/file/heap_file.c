@@ -14,10 +14,70 @@ FM_FAULT bool fm_is_heap(const struct fm_file *f)
 	       f->ino == heap->ino && f->dev == heap->dev;
 }
 
+bool fm_has_heap(void)
+{
+	return heap != NULL;
+}
+
 bool fm_may_change(const struct fm_file *f)
 {
 	return f->policy->serve == FM_SERVE_AUTO && !fm_is_heap(f);
 }
+
+/* ---- pages that nobody has written --------------------------------------- */
+
+static _Atomic(_Atomic uint64_t *) written; /* a bit a page; NULL: not known */
+static uint64_t written_pages;
+
+/* Memory that is not touched costs nothing. What was known before is for good:
+ * somebody may be looking at it. */
+void fm_heap_opened(const struct fm_file *f, uint64_t pages)
+{
+	_Atomic uint64_t *bits = NULL;
+
+	if (!fm_is_heap(f))
+		return;
+	if (!atomic_load(&heap->in_file) && !atomic_load(&written)) {
+		written_pages = pages;
+		bits = fm_sys_anon((pages / 64 + 1) * sizeof(*bits));
+	}
+	atomic_store(&written, bits);
+}
+
+void fm_heap_shared(const struct fm_file *f)
+{
+	if (fm_is_heap(f))
+		atomic_store(&written, NULL);
+}
+
+FM_FAULT bool fm_heap_blank(const struct fm_file *f, uint64_t fp, uint64_t n)
+{
+	const _Atomic uint64_t *bits = atomic_load(&written);
+
+	if (!bits || !fm_is_heap(f) || fp + n > written_pages)
+		return false;
+	for (uint64_t k = fp; k < fp + n; k++)
+		if (atomic_load(&bits[k / 64]) >> k % 64 & 1)
+			return false;
+	return true;
+}
+
+FM_FAULT bool fm_heap_has_room(const struct fm_file *f)
+{
+	return atomic_load(&written) && fm_is_heap(f);
+}
+
+FM_FAULT void fm_heap_writes(const struct fm_file *f, uint64_t fp, uint64_t n)
+{
+	_Atomic uint64_t *bits = atomic_load(&written);
+
+	if (!bits || !fm_is_heap(f))
+		return;
+	for (uint64_t k = fp; k < fp + n && k < written_pages; k++)
+		atomic_fetch_or(&bits[k / 64], 1ull << k % 64);
+}
+
+/* ---- who asks ------------------------------------------------------------ */
 
 bool fm_heap_wanted(void)
 {
@@ -65,8 +125,10 @@ void fm_heap_copied(void)
 		heap->copied();
 }
 
+/* Its file is another, a copy of the parent's. */
 void fm_heap_lay(void)
 {
+	atomic_store(&written, NULL);
 	if (heap && atomic_load(&heap->made))
 		heap->lay();
 }

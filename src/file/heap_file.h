@@ -11,6 +11,9 @@
 /* [any] Is f that file? */
 bool fm_is_heap(const struct fm_file *f);
 
+/* [any] Is the program's malloc from that file, or going to be? */
+bool fm_has_heap(void);
+
 /* [any] May another serve f because that is faster? Not the heap's file: the
  * kernel would write it after a while, and could copy it for no fork. */
 bool fm_may_change(const struct fm_file *f);
@@ -22,6 +25,24 @@ struct fm_heap_bytes {
 	uint64_t most, in_file, in_memory, used;
 };
 bool fm_heap_bytes_of(struct fm_heap_bytes *ret, bool ask);
+
+/*
+ * Pages of it that nobody has written are zero, and not read: known from the
+ * engine's first mapping of it, before malloc has had any of it, for as long as
+ * nobody but write-back stores to the file. Which pages of a file are such is
+ * only looked at where they cannot be written meanwhile (locked, FP_AHEAD).
+ */
+/* [plain] f has been opened by the engine, the file is of so many pages. */
+void fm_heap_opened(const struct fm_file *f, uint64_t pages);
+/* [any] Others may store to f from now on. */
+void fm_heap_shared(const struct fm_file *f);
+/* [fault] Is f the heap's file, and have none of these been written? */
+bool fm_heap_blank(const struct fm_file *f, uint64_t fp, uint64_t n);
+/* [fault] Has the heap asked for the blocks of all that it gave out? A copy,
+ * in a child, has those of what had been written. */
+bool fm_heap_has_room(const struct fm_file *f);
+/* [fault] Before these are written. */
+void fm_heap_writes(const struct fm_file *f, uint64_t fp, uint64_t n);
 
 /* [plain] Before a fork. held: nothing is stored to it until that is over. */
 void fm_heap_copy(bool held);

@@ -126,6 +126,10 @@ FM_FAULT long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf)
 	const bool direct = fm_store_of(f)->direct;
 	long res = -EAGAIN;
 
+	if (fm_heap_blank(f, fp, n)) {
+		memset(buf, 0, io.len);
+		return (long)n;
+	}
 	fm_count(&f->st->loads, 1);
 	fm_count(&f->st->load_bytes, io.len);
 	if (f->by_pieces || fm_load_through_cache(f, fp, n)) {
@@ -274,7 +278,7 @@ static FM_FAULT long allocate_last(struct fm_file *f, uint64_t fp)
 
 FM_FAULT bool fm_load_has_room(const struct fm_file *f, _Atomic uint8_t *p)
 {
-	return !f->load->sparse ||
+	return !f->load->sparse || fm_heap_has_room(f) ||
 	       ((fm_page_state(p) & FP_ALLOC) &&
 		atomic_load(&f->load->unshare) != FM_UNSHARE_ALWAYS);
 }

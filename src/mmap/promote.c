@@ -407,6 +407,7 @@ static int promote_change(struct take *t)
 	if (fm_vetoes(f, FM_VETO_INFLIGHT | FM_VETO_RECORDS, NULL))
 		return err;
 	t->step = "opening it";
+	fm_heap_shared(f);
 	err = fm_file_open_again(f, t->stores);
 	if (err)
 		return err;

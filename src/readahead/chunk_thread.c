@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* chunk_thread.c - the thread that submits and reaps what is read ahead. */
+#include <string.h>
+
 #include "base/epoch.h"
 #include "base/event.h"
 #include "base/life.h"
@@ -24,10 +26,19 @@ static bool asks_cache(const struct fm_chunk *c)
 	       fm_load_asks_cache(c->file);
 }
 
+/* As if it had been read, for who looks for what is done. */
+static void make_zero(struct fm_io *io)
+{
+	memset(io->buf, 0, io->len);
+	io->res = (int32_t)io->len;
+	__atomic_store_n(&io->done, true, __ATOMIC_RELEASE);
+}
+
 static void chunk_thread_submit_queued(struct fm_ring *r)
 {
+	struct fm_chunk *blank[FM_CHUNKS];
 	struct fm_io *ios[FM_CHUNKS];
-	unsigned n = 0;
+	unsigned n = 0, blanks = 0;
 	bool asks, through;
 
 	fm_lock(&fm_chunk_lock);
@@ -49,6 +60,10 @@ static void chunk_thread_submit_queued(struct fm_ring *r)
 			.nowait = asks,
 			.user = c,
 		};
+		if (fm_heap_blank(c->file, c->first, c->n)) {
+			blank[blanks++] = c;
+			continue;
+		}
 		ios[n++] = &c->io;
 		if (c->uncached)
 			continue; /* counted before */
@@ -57,6 +72,8 @@ static void chunk_thread_submit_queued(struct fm_ring *r)
 		fm_count(&c->file->st->ahead_pages, c->n);
 	}
 	fm_unlock(&fm_chunk_lock);
+	while (blanks)
+		make_zero(&blank[--blanks]->io);
 	if (n)
 		fm_ring_submit(r, ios, n);
 }

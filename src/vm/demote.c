@@ -388,6 +388,7 @@ static int demote_drained(struct fm_file *f, enum fm_server_reason why)
 		atomic_store(&f->serve->vetoes, vetoes);
 		atomic_fetch_add(&f->st->demotions, 1);
 		atomic_store(&f->server, FM_SERVER_KERNEL);
+		fm_heap_shared(f);
 		fm_served_file(f, fm_served_beside_engine(f->policy), why);
 		fm_errseq_note(f); /* who syncs it asks there from now on */
 		atomic_store(&f->wb->err, 0);

@@ -396,6 +396,7 @@ static FM_FAULT void submit(struct wb *w, struct fm_map *m, uint64_t i,
 	r->f = f;
 	r->first = m->pgoff + i;
 	r->n = n;
+	fm_heap_writes(f, r->first, n);
 	r->finished = 0;
 	r->counted = false;
 	r->used = true;
@@ -573,6 +574,7 @@ static long wb_write_page(struct fm_map *m, uint64_t i)
 	uint64_t off = (m->pgoff + i) << FM_PAGE_SHIFT, size;
 	long res = -EFAULT;
 
+	fm_heap_writes(m->file, m->pgoff + i, 1);
 	for (int k = 0; k < fm_tune.race_tries && res == -EFAULT; k++) {
 		struct fm_io io = { .file = m->file, .op = FM_WRITE,
 				    .buffered = true, .off = off,
