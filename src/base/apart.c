@@ -86,6 +86,7 @@ static bool run_beside(const struct work *w, _Atomic uint32_t *tid)
 
 	if (!stack)
 		return false;
+	atomic_store(tid, FM_THREAD_BEING_MADE);
 	r = fm_sys_clone_on(FLAGS, stack + STACK, without_fds, (void *)w, tid,
 			    NULL);
 	if (r > 0)

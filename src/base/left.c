@@ -11,9 +11,11 @@
 
 #define STATUS 52 /* ABI: in a process's stat, as waitpid(2) has it */
 
-/* One that has ended meanwhile is the program's: it may have made another, who
- * was not there yet when the names were read. By number: a name is the
- * program's to choose. */
+#define FLAGS 9 /* ABI: in a thread's stat */
+#define ENDS 0x4 /* ABI: PF_EXITING */
+#define LOOKS 64 /* size: one after the other */
+
+/* By number: a name is the program's to choose. */
 bool fm_left_is_ours(const char *tid)
 {
 	char state;
@@ -23,42 +25,78 @@ bool fm_left_is_ours(const char *tid)
 
 struct threads {
 	int but;
-	bool ours; /* all but that one, so far */
+	bool theirs, unsure;
 };
 
+static bool goes_on(const char *tid)
+{
+	char state;
+	const uint64_t flags = fm_proc_thread_stat(tid, FLAGS, &state);
+
+	return state && state != 'Z' && state != 'X' && !(flags & ENDS);
+}
+
+/* Of a look at which somebody ends nothing is known: he may have made another,
+ * who was not there yet when the names were read, or have been one of ours,
+ * whose number is forgotten by now. */
 static void left_look_at(const char *name, void *arg)
 {
 	struct threads *t = arg;
+	bool ours;
 
-	if (atoi(name) != t->but)
-		t->ours = t->ours && fm_left_is_ours(name);
+	if (atoi(name) == t->but)
+		return;
+	ours = fm_left_is_ours(name);
+	if (!goes_on(name))
+		t->unsure = true;
+	else if (!ours)
+		t->theirs = true;
 }
 
-static bool all_are_ours(int but)
+/* One that is being made may be ours. */
+static struct threads threads_but(int but)
 {
 	char buf[4096] __attribute__((aligned(8)));
-	struct threads t = { but, true };
+	struct threads t = { .but = but };
 
-	return !fm_each_thread(buf, sizeof(buf), left_look_at, &t) && t.ours;
+	if (fm_thread_being_made() ||
+	    fm_each_thread(buf, sizeof(buf), left_look_at, &t) ||
+	    fm_thread_being_made())
+		t = (struct threads){ .unsure = true };
+	return t;
 }
 
 static _Atomic bool outlived; /* the main thread, by others */
+
+/* Whoever looks has a thread made for it, which another who looks at the same
+ * time is unsure of. */
+static struct threads look_until_sure(int but)
+{
+	struct threads t = threads_but(but);
+
+	for (int k = 0; t.unsure && !t.theirs && k < LOOKS; k++) {
+		fm_sys_sleep_us(200);
+		t = threads_but(but);
+	}
+	return t;
+}
 
 /* Only its main thread's state says of a process whether others have been left
  * alone: so that is looked at first. The status is that of the program's last
  * thread, which is 0 for any but the main one. */
 bool fm_left_alone(int *ret_status)
 {
+	struct threads t;
 	char state;
 	const uint64_t status = fm_proc_stat("/proc/self/stat", STATUS, &state);
 
 	if (state != 'Z')
 		return false;
 	*ret_status = atomic_load(&outlived) ? 0 : (int)(status >> 8 & 0xff);
-	if (all_are_ours(fm_sys_getpid()))
-		return true;
-	atomic_store(&outlived, true);
-	return false;
+	t = look_until_sure(fm_sys_getpid());
+	if (t.theirs)
+		atomic_store(&outlived, true);
+	return !t.unsure && !t.theirs;
 }
 
 void fm_left_end_if_alone(void)
@@ -73,7 +111,9 @@ void fm_left_end_if_alone(void)
 
 bool fm_only_thread(void)
 {
-	return all_are_ours(fm_sys_gettid());
+	const struct threads t = look_until_sure(fm_sys_gettid());
+
+	return !t.unsure && !t.theirs;
 }
 
 static void left_reset(void)

@@ -249,20 +249,35 @@ int fm_each_entry(int dir, char *buf, size_t size,
 	return (int)n;
 }
 
+#define PARENT 4 /* ABI: in a thread's stat, the first number */
+
 struct threads {
 	void (*one)(const char *tid, void *arg);
 	void *arg;
 	char *buf;
 	size_t size;
+	char last[12]; /* size: a number */
 	int err;
 };
 
 static void thread(const char *name, void *arg)
 {
-	const struct threads *t = arg;
+	struct threads *t = arg;
 
-	if (name[0] != '.')
-		t->one(name, t->arg);
+	if (name[0] == '.')
+		return;
+	if (strlen(name) < sizeof(t->last))
+		memcpy(t->last, name, strlen(name) + 1);
+	t->one(name, t->arg);
+}
+
+/* The kernel stops where the thread that it has come to has ended. */
+static bool is_cut(const struct threads *t)
+{
+	char state;
+
+	fm_proc_thread_stat(t->last, PARENT, &state);
+	return !state;
 }
 
 static void read_threads(void *arg)
@@ -275,12 +290,14 @@ static void read_threads(void *arg)
 		return;
 	t->err = fm_each_entry(dir, t->buf, t->size, thread, t);
 	fm_sys_close(dir);
+	if (!t->err && is_cut(t))
+		t->err = -EAGAIN;
 }
 
 int fm_each_thread(char *buf, size_t size,
 		   void (*one)(const char *tid, void *arg), void *arg)
 {
-	struct threads t = { one, arg, buf, size, 0 };
+	struct threads t = { one, arg, buf, size, "", 0 };
 
 	fm_apart_from_fds(read_threads, &t);
 	return t.err;
@@ -308,8 +325,7 @@ FM_FAULT uint64_t fm_proc_stat(const char *path, int field, char *ret_state)
 	return v;
 }
 
-#define PARENT 4 /* ABI: in a thread's stat, the first number, */
-#define FLAGS 9 /* ABI: and another */
+#define FLAGS 9 /* ABI: in a thread's stat */
 #define IO_WORKER 0x10 /* PF_IO_WORKER, Linux 5.12 */
 
 uint64_t fm_proc_thread_stat(const char *tid, int field, char *ret_state)

@@ -50,7 +50,8 @@ bool fm_proc_map_at(uintptr_t at, ino_t ino);
  * not all were there. */
 int fm_each_entry(int dir, char *buf, size_t size,
 		  void (*one)(const char *name, void *arg), void *arg);
-/* [any] The same for the threads of this process, by number. */
+/* [any] The same for the threads of this process, by number. -EAGAIN: some may
+ * be missing, for one has ended meanwhile. */
 int fm_each_thread(char *buf, size_t size,
 		   void (*one)(const char *tid, void *arg), void *arg);
 

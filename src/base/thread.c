@@ -196,6 +196,14 @@ bool fm_thread_is(int tid)
 	return false;
 }
 
+bool fm_thread_being_made(void)
+{
+	for (uint32_t i = 0; i < atomic_load(&top); i++)
+		if (atomic_load(&threads[i].moment) == FM_THREAD_BEING_MADE)
+			return true;
+	return false;
+}
+
 _Atomic uint32_t *fm_thread_fds_leave(void)
 {
 	if (!self || self->without_fds)
@@ -414,7 +422,9 @@ static int make_masked(struct thread *t)
 	int err;
 
 	fm_sys4(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &all, &old, 8);
+	atomic_store(&t->moment, FM_THREAD_BEING_MADE);
 	err = thread_make(t);
+	atomic_store(&t->moment, 0);
 	fm_sys4(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &old, NULL, 8);
 	return err;
 }

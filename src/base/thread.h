@@ -53,6 +53,9 @@ struct timespec fm_timespec_ms(uint64_t ms);
  * its state is `running`. */
 void fm_thread_leaves(const _Atomic int *state, int running);
 
+/* In place of a number, before the kernel writes it: a thread is there before
+ * its number is. */
+#define FM_THREAD_BEING_MADE UINT32_MAX
 /* [any] Has the calling thread, one of ours, the program's descriptors? Then it
  * counts as one without them until they are back, and another (apart.h), whose
  * number belongs where this says, as one of ours; else NULL. */
@@ -66,6 +69,8 @@ int fm_thread_one(void);
 /* [any] Is the thread with this number, which is not 0, one of ours? No more
  * when it has ended. */
 bool fm_thread_is(int tid);
+/* [any] Is there one whose number is not known yet? */
+bool fm_thread_being_made(void);
 
 /* [plain] First in each thread of ours; and to carry out an order, in each. */
 FM_UPCALL(void, thread_begins, void);

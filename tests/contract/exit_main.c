@@ -50,8 +50,6 @@ static _Noreturn void end_main(int status)
 
 static void child(const char *name, bool with_thread, bool privately)
 {
-	/* longer than the library looks away */
-	void *until = (void *)(seconds() + 3);
 	pthread_t t;
 
 	map = (void *)ct_map(ct_file(name, PAGES * PAGE), PAGES * PAGE, RW,
@@ -61,7 +59,9 @@ static void child(const char *name, bool with_thread, bool privately)
 		       MAP_PRIVATE, 0);
 	for (size_t k = 0; k < PAGES; k++)
 		map[k * PAGE] = 7;
-	if (with_thread && pthread_create(&t, NULL, goes_on, until))
+	/* longer than the library looks away */
+	if (with_thread &&
+	    pthread_create(&t, NULL, goes_on, (void *)(seconds() + 3)))
 		ct_die("thread");
 	end_main(5);
 }
