@@ -8,7 +8,7 @@
 #include <time.h>
 
 #define N (32ul << 20)
-#define ROUNDS ct_rounds(12, 60)
+#define ROUNDS ct_rounds(9, 60)
 #define LONGEST_US 30000
 
 static sigjmp_buf jump;

@@ -175,7 +175,7 @@ static void together(const char *name)
 	map = ct_map(fd, 2 * FAR, RW, MAP_SHARED, 0);
 	for (size_t off = 0; off < BASE; off += STEP / 4)
 		touch(off, -1);
-	for (size_t k = 0; k < (size_t)ct_rounds(ROUNDS / 2, ROUNDS); k++)
+	for (size_t k = 0; k < (size_t)ct_rounds(3, ROUNDS); k++)
 		one_round(BASE + k * EACH * (STEP + PAGE));
 	munmap(map, 2 * FAR);
 	close(fd);

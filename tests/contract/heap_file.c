@@ -11,7 +11,7 @@
 
 #define STEP (1ul << 20)
 #define HEAP (32ul << 20)
-#define N (size_t)ct_rounds(1200, 3000)
+#define N (size_t)ct_rounds(600, 3000)
 #define SEEN __attribute__((visibility("default"))) /* by libc */
 
 static char first[1 << 16], *at = first, *end = first + sizeof(first);

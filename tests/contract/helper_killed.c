@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 #define PAGES 64ul
-#define ROUNDS ct_rounds(100, 600)
+#define ROUNDS ct_rounds(70, 600)
 
 static _Atomic bool over;
 

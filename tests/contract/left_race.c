@@ -7,7 +7,7 @@
 #include "race.h"
 
 #define PAGES 512ul
-#define FILES ct_rounds(10, 20)
+#define FILES ct_rounds(6, 20)
 #define ROUNDS 20
 #define STORES 10
 

@@ -91,9 +91,10 @@ static void mixtures(void)
 /* Space that was given back can be had again by others. */
 static void reuse(void)
 {
+	const int rounds = ct_rounds(60, 200);
 	int bad = 0;
 
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < rounds; i++) {
 		char *p = ct_map(fd, 32 * PAGE, RW, MAP_SHARED, 0);
 		char *q;
 

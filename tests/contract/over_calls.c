@@ -9,7 +9,8 @@
 
 #define PARTS 8
 #define PART (64 * PAGE)
-#define ROUNDS 400
+#define ROUNDS ct_rounds(200, 400)
+#define OFTEN ct_rounds(400, 1000)
 
 static int fd, out, in;
 static char *at;
@@ -62,7 +63,7 @@ static void run(const char *row, void (*change)(off_t off))
 	stop = false;
 	for (uintptr_t i = 0; i < 3; i++)
 		pthread_create(&t[i], NULL, caller, (void *)i);
-	for (int i = 0; i < ROUNDS || often < 1000; i++) {
+	for (int i = 0; i < ROUNDS || often < OFTEN; i++) {
 		change((off_t)(i % PARTS * PART));
 		if (i % 3 == 0)
 			usleep(100);

@@ -17,7 +17,8 @@
 #define STORED 7 /* pages of the first file */
 #define BOTH 9
 #define DIRTY 600 /* of the second one */
-#define ROUNDS 8
+#define ROUNDS (unsigned)ct_rounds(4, 8)
+#define STEP_US (2000 / ROUNDS)
 #define STOPPED_MS 60
 #define WORD 60 /* descriptor of the other processes */
 
@@ -145,7 +146,7 @@ static int turn(const char *self, unsigned n, const char *x, const char *y)
 {
 	int fd = peer_file("x", PAGES * PAGE);
 	struct thread t[2] = { { .path = x, .delay_us = 20 },
-			       { .path = x, .delay_us = 500 + n % 8 * 250 } };
+			       { .path = x, .delay_us = 500 + n * STEP_US } };
 	pid_t a;
 	volatile char *m;
 	int bad = 0, sock, status;

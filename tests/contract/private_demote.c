@@ -6,7 +6,7 @@
 
 #define PAGES 48
 #define N (PAGES * PAGE)
-#define ROUNDS ct_rounds(75, 150)
+#define ROUNDS ct_rounds(45, 150)
 #define STORERS 3
 
 static char *map;

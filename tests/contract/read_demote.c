@@ -4,7 +4,7 @@
 #include "beside.h"
 
 #define N (64 * PAGE)
-#define ROUNDS ct_rounds(30, 60)
+#define ROUNDS ct_rounds(20, 60)
 
 static int source;
 static char *map, want[2 * N];

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 #define SIZE (2ul << 20)
-#define ROUNDS ct_rounds(30, 60)
+#define ROUNDS ct_rounds(20, 60)
 
 static _Atomic bool stop;
 static int file;

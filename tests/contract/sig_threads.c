@@ -7,9 +7,9 @@
 #include <pthread.h>
 #include <sys/syscall.h>
 
-#define ROUNDS ct_rounds(36, 60)
+#define ROUNDS ct_rounds(27, 60)
 #define THREADS 16
-#define TOUCHES ct_rounds(25, 50)
+#define TOUCHES ct_rounds(16, 50)
 #define PAGES 4096
 
 static char *map;

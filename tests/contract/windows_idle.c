@@ -75,10 +75,13 @@ static void child(void)
 }
 
 /* From its stop to its end. */
-static long stops(int pid)
+static long stops(void)
 {
-	int status;
+	int status, pid = fork();
 	long n = 0;
+
+	if (!pid)
+		child();
 
 	waitpid(pid, &status, 0);
 	while (WIFSTOPPED(status)) {
@@ -95,19 +98,20 @@ static long stops(int pid)
 int main(int argc, char **argv)
 {
 	char *kept, *stores;
-	long n;
-	int pid;
+	bool few = false;
 
 	ct_begin(argc, argv);
 	if (chdir(ct_dir))
 		ct_die("chdir");
 	make();
-	pid = fork();
-	if (!pid)
-		child();
-	n = stops(pid); /* two a call */
+	/* Beside other work a thread of the engine may get no CPU meanwhile. */
+	for (int k = 0; k < 4 && !few; k++) {
+		const long n = stops(); /* two a call */
+
+		few = n >= 4 * PAIRS && n < 10 * PAIRS;
+	}
 	say("U17 calls of %d pairs: %s", PAIRS,
-	    n >= 4 * PAIRS && n < 10 * PAIRS ? "less than five each" : "more");
+	    few ? "less than five each" : "more");
 	map_all();
 	untouched(PAIRS);
 	say("U17 then touched, wrong: %d", wrong());

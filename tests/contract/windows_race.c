@@ -10,7 +10,7 @@
 
 #define PAGES 64ul
 #define THREADS 2
-#define ROUNDS ct_rounds(30, 60)
+#define ROUNDS ct_rounds(20, 60)
 #define WINDOWS 300
 #define STORES 40
 

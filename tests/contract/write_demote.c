@@ -6,7 +6,7 @@
 
 #define PAGES 64
 #define N (PAGES * PAGE)
-#define ROUNDS ct_rounds(50, 100)
+#define ROUNDS ct_rounds(30, 100)
 
 static char *map;
 static int fd;
