@@ -307,8 +307,10 @@ static int order_all(struct fm_set *set)
 	return n;
 }
 
-/* % of the cache, of a heap: as late as something clean is there to go. */
-enum { HEAP_HIGH = 80, HEAP_LOW = 70 };
+/* % of the cache, of a heap. Where half and more is dirty the cache can neither
+ * shrink at once nor give others what they need (budget.h), and with 80 % a
+ * program was killed for want of memory on a disk that others kept busy. */
+enum { HEAP_HIGH = 45, HEAP_LOW = 35 };
 
 static bool is_standard(const char *name, uint32_t value)
 {

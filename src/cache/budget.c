@@ -112,6 +112,10 @@ uint64_t fm_budget_step(struct fm_budget *b, uint64_t limit)
 	return budget_settle(b);
 }
 
+void fm_budget_auto(struct fm_budget *b)
+{
+	b->base = b->percent;
+}
 
 /* Pages come back though there is memory that neither lazy pages nor others
  * have: those that leave cannot be lazy. */
@@ -131,13 +135,6 @@ static uint32_t most_share(void)
 static uint32_t usual_step(void)
 {
 	return 100 * fm_tune.budget_balance_ms / fm_tune.budget_grow_ms;
-}
-
-void fm_budget_auto(struct fm_budget *b, bool all)
-{
-	b->base = b->percent;
-	if (all)
-		b->percent = most_share();
 }
 
 static void set_less_aside(struct fm_budget *b)

@@ -59,9 +59,8 @@ void fm_budget_init(struct fm_budget *b, uint64_t wanted, uint32_t percent,
 /* Another size from now on: what is known of others stays. Until the next
  * fm_budget_room it is as if they left enough. */
 void fm_budget_resize(struct fm_budget *b, uint64_t wanted, uint32_t percent);
-/* The share may grow (fm_budget_balance). all: what is in the cache is most of
- * what the program has (its heap): it begins with what it may grow to. */
-void fm_budget_auto(struct fm_budget *b, bool all);
+/* The share may grow (fm_budget_balance). */
+void fm_budget_auto(struct fm_budget *b);
 
 /* Once a second: the limit may have changed, and what was seen of others' pace
  * ages. Returns the new size. */

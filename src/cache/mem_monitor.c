@@ -59,16 +59,14 @@ static uint64_t most_lazy(const struct fm_cache_size *c)
 {
 	uint64_t lazy = fm_settings()->lazy;
 
-	/* Who said how large the cache is, said it of all. And a heap is stored
-	 * to: a page of it that was kept so would mostly be read anew. */
-	return lazy == FM_SIZE_AUTO && (!c->automatic || fm_has_heap()) ?
-		       0 : lazy;
+	/* Who said how large the cache is, said it of all. */
+	return lazy == FM_SIZE_AUTO && !c->automatic ? 0 : lazy;
 }
 
 static void set_shares(const struct fm_cache_size *c)
 {
 	if (c->automatic)
-		fm_budget_auto(&budget, fm_has_heap());
+		fm_budget_auto(&budget);
 	fm_budget_most_lazy(&budget, most_lazy(c));
 }
 

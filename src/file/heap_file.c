@@ -14,11 +14,6 @@ FM_FAULT bool fm_is_heap(const struct fm_file *f)
 	       f->ino == heap->ino && f->dev == heap->dev;
 }
 
-bool fm_has_heap(void)
-{
-	return heap != NULL;
-}
-
 bool fm_may_change(const struct fm_file *f)
 {
 	return f->policy->serve == FM_SERVE_AUTO && !fm_is_heap(f);

@@ -11,9 +11,6 @@
 /* [any] Is f that file? */
 bool fm_is_heap(const struct fm_file *f);
 
-/* [any] Is the program's malloc from that file, or going to be? */
-bool fm_has_heap(void);
-
 /* [any] May another serve f because that is faster? Not the heap's file: the
  * kernel would write it after a while, and could copy it for no fork. */
 bool fm_may_change(const struct fm_file *f);

@@ -130,7 +130,7 @@ static struct fm_budget automatic(void)
 	struct fm_budget b;
 
 	fm_budget_init(&b, 0, 50, GIB);
-	fm_budget_auto(&b, false);
+	fm_budget_auto(&b);
 	fm_budget_room(&b, GIB, b.now, 1);
 	fm_budget_balance(&b, b.now, 1000, 100000);
 	return b;
@@ -157,26 +157,12 @@ static void grows_while_its_pages_come_back(void **state)
 		    before);
 }
 
-/* As soon as others' memory is known. */
-static void of_a_heap_begins_with_all(void **state)
-{
-	struct fm_budget b;
-
-	fm_budget_init(&b, 0, 50, GIB);
-	fm_budget_auto(&b, true);
-	fm_budget_room(&b, GIB, 0, 1);
-	assert_true(b.target > GIB / 100 * 84);
-	/* What the program maps besides. */
-	fm_budget_room(&b, 300 * MIB, 200 * MIB, 1000);
-	assert_true(b.target < 500 * MIB);
-}
-
 static void does_not_grow_blindly(void **state)
 {
 	struct fm_budget b;
 
 	fm_budget_init(&b, 0, 50, GIB);
-	fm_budget_auto(&b, false);
+	fm_budget_auto(&b);
 	for (uint64_t k = 1; k < 50; k++) {
 		fm_budget_room(&b, UINT64_MAX, b.now, 1000 + 100 * k);
 		fm_budget_balance(&b, b.now, 400 * k, 0);
@@ -328,7 +314,7 @@ static void what_no_lazy_page_takes_is_not_idle(void **state)
 	uint64_t ours = 1000, ms = 1000, held = 0, least = UINT64_MAX;
 
 	fm_budget_init(&b, 0, 50, limit);
-	fm_budget_auto(&b, false);
+	fm_budget_auto(&b);
 	fm_budget_most_lazy(&b, UINT64_MAX);
 	for (int k = 0; k < 400; k++, ms += 100) {
 		bool short_of = b.now < need;
@@ -356,7 +342,7 @@ static void what_lazy_pages_take_is_left_to_them(void **state)
 	uint64_t ours = 1000, ms = 1000;
 
 	fm_budget_init(&b, 0, 50, limit);
-	fm_budget_auto(&b, false);
+	fm_budget_auto(&b);
 	fm_budget_most_lazy(&b, UINT64_MAX);
 	for (int k = 0; k < 400; k++, ms += 100) {
 		fm_budget_room(&b, limit - others - b.now, b.now, ms);
@@ -378,7 +364,7 @@ static enum fm_loops loops(uint64_t evicted, uint64_t back, uint64_t away,
 	enum fm_loops at, ret = FM_LOOPS_NOT;
 
 	fm_budget_init(&b, 0, 50, limit);
-	fm_budget_auto(&b, false);
+	fm_budget_auto(&b);
 	fm_budget_room(&b, 15 * MIB, held, 1000);
 	fm_budget_room(&b, 15 * MIB, held, 5000);
 	fm_budget_lazy(&b, 0, free);
@@ -425,7 +411,7 @@ static void the_largest_share_cannot_grow(void **state)
 	unsigned n = 0;
 
 	fm_budget_init(&b, 0, 87, 128 * MIB);
-	fm_budget_auto(&b, false);
+	fm_budget_auto(&b);
 	fm_budget_room(&b, 20 * MIB, 106 * MIB, 1000);
 	fm_budget_room(&b, 20 * MIB, 106 * MIB, 5000);
 	fm_budget_lazy(&b, 0, 20 * MIB);
@@ -472,7 +458,6 @@ FM_UNIT(budget)
 		cmocka_unit_test(more_stays_free_for_who_is_fast),
 		cmocka_unit_test(more_stays_free_when_looks_come_late),
 		cmocka_unit_test(grows_while_its_pages_come_back),
-		cmocka_unit_test(of_a_heap_begins_with_all),
 		cmocka_unit_test(does_not_grow_blindly),
 		cmocka_unit_test(page_cache_takes_it_back),
 		cmocka_unit_test(starves_when_too_little_is_left_for_long),
