@@ -11,15 +11,17 @@
 #define BLOCK 256u
 #define BLOCKS 256u /* BLOCK * BLOCKS: fm_pin.slot has 16 bits */
 
-/* Blocks come when all slots are taken, and stay. */
+/* Blocks come when all slots are taken, and stay. blocks[0] is not used: what
+ * has an address in it the loader fills in at each start. */
 static struct fm_pin_slot first[BLOCK];
-static _Atomic(struct fm_pin_slot *) blocks[BLOCKS] = { first };
+static _Atomic(struct fm_pin_slot *) blocks[BLOCKS];
 static _Atomic uint32_t npins, top;
 
 /* i is below top, or its block is known to be there. */
 FM_FAULT struct fm_pin_slot *fm_pin_slot(uint32_t i)
 {
-	return &atomic_load(&blocks[i / BLOCK])[i % BLOCK];
+	return i < BLOCK ? &first[i] :
+			   &atomic_load(&blocks[i / BLOCK])[i % BLOCK];
 }
 
 enum kind { ANY, READY, INBOUND, INBOUND_READY };
@@ -100,7 +102,7 @@ static bool slot_exists(uint32_t i)
 {
 	struct fm_pin_slot *none = NULL, *b;
 
-	if (atomic_load(&blocks[i / BLOCK]))
+	if (i < BLOCK || atomic_load(&blocks[i / BLOCK]))
 		return true;
 	b = fm_sys_anon(BLOCK * sizeof(*b));
 	if (!b)
