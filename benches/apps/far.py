@@ -15,6 +15,7 @@ class Load(Workload):
     bytes, memory = 4 << 30, 6 << 30
     variants = ("read16",)
     aim = (3, 3)
+    verdict = "preload it where the read-ahead is small; at 8 MiB little is to be won"
 
     def __init__(self, kind, copies=1):
         self.kind, self.copies = kind, copies
@@ -43,6 +44,7 @@ class Load(Workload):
 class Rows(Load):
     """Random rows by threads: at the depth of the program, and no more is read."""
     memory, variants, aim = 1 << 30, ("random",), (2, 10)
+    verdict = "preload it; nothing has to be set"
 
     def __init__(self):
         super().__init__("rows")

@@ -8,6 +8,7 @@ from .workload import Workload
 class Sort(Workload):
     name, about = "sort", "sort of 64-bit words in a mapped file, OpenMP"
     aim = (2.5, 1.2)
+    verdict = "preload it where the read-ahead is small"
 
     def data(self, place):
         return place.path("words")

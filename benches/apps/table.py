@@ -78,6 +78,31 @@ def parts(doc):
     return out
 
 
+def brief(doc):
+    """The lines of docs/benchmarks.md."""
+    def cell(row, column):
+        v = values(row, column)
+        if len(v) == 2 and max(v) > 1.1 * min(v):
+            return "%s to %s" % (plain(min(v)), plain(max(v)))
+        return plain(statistics.median(v)) if v else "-"
+
+    out = []
+    for row in doc["rows"]:
+        hints = ", ".join(f"{cell(row, c)} {c}" for c in row["runs"]
+                          if not c.startswith(("native_", "preloaded_")))
+        most = max(map(len, row["runs"].values()))
+        cells = [row["about"], f"{row['scale']:g}, {row['device']}",
+                 row["figure"] + "/s" if row["figure"] not in ("", "iops") else
+                 row["figure"] or "s", cell(row, BASES[0]), cell(row, BASES[1]), hints or "-",
+                 cell(row, "preloaded_ra128"), cell(row, "preloaded_ra8192"), f"{most}, quiet"]
+        out.append("| " + " | ".join(cells) + " |")
+    return "\n".join(out)
+
+
+def plain(v):
+    return f"{v:,.0f}" if v >= 100 else "%.3g" % v
+
+
 def verdicts(doc):
     """What a user should do, once for each workload."""
     said = {r["workload"]: r.get("verdict") for r in doc["rows"]}
