@@ -2,9 +2,17 @@
 /* cmd.h - the parts of the `fastmap` command. Each returns an exit status. */
 #pragma once
 
+#include <getopt.h>
+
 /* For a command whose only option is --help: -1, and optind is where its
  * arguments begin (`least` to `most` of them), or what to end with. */
 int cmd_options(int argc, char **argv, int least, int most, const char *help);
+/* The same with flags, which may stand behind the arguments: `known` says what
+ * they set (getopt_long), and ends with CMD_HELP. */
+#define CMD_HELP { "help", no_argument, NULL, 'h' }
+#define CMD_FLAG(name, var) { name, no_argument, &(var), 1 }
+int cmd_flags(int argc, char **argv, const struct option *known, int least,
+	      int most, const char *help);
 /* One line on stderr: what is wrong, and how it is used, by the help text. 2,
  * the exit status. */
 int cmd_usage(const char *help, const char *why);

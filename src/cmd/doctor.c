@@ -4,7 +4,6 @@
  * engine's own start-up code; the lines above it say why.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -240,38 +239,20 @@ static const char help[] =
 	"             devices, settings, policy files, and the statistics of\n"
 	"             WHO: a process id, a program's name, or a socket\n";
 
-/* Whether a report is wanted; or, in *ret, what to end with. */
-static bool wants_report(int argc, char **argv, int *ret)
-{
-	static const struct option known[] = {
-		{ "report", no_argument, NULL, 'r' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
-	bool wanted = false;
-	int c;
-
-	*ret = -1;
-	argv[0] = "fastmap doctor"; /* getopt_long's messages begin with it */
-	while ((c = getopt_long(argc, argv, "h", known, NULL)) == 'r')
-		wanted = true;
-	if (c == 'h')
-		fputs(help, stdout);
-	if (c != -1)
-		*ret = c == 'h' ? 0 : 2;
-	else if (argc - optind > wanted)
-		*ret = cmd_usage(help, "too many arguments");
-	return wanted;
-}
-
 int cmd_doctor(int argc, char **argv)
 {
-	int status;
+	static int wanted;
+	static const struct option known[] = {
+		CMD_FLAG("report", wanted), CMD_HELP, { 0 },
+	};
+	const int r = cmd_flags(argc, argv, known, 0, 1, help);
 
-	if (wants_report(argc, argv, &status) && status < 0)
+	if (r >= 0)
+		return r;
+	if (wanted)
 		report("fastmap " FM_VERSION, argv[optind]);
-	if (status >= 0)
-		return status;
+	else if (argc > optind)
+		return cmd_usage(help, "too many arguments");
 	info("kernel", first_line("/proc/sys/kernel/osrelease"));
 	line("/proc", access("/proc/self/exe", F_OK) == 0, "",
 	     "no path can be resolved, nothing is served: mount -t proc proc "

@@ -27,18 +27,18 @@ int cmd_usage_count(const char *help, int given, int least)
 					       "too many arguments");
 }
 
-int cmd_options(int argc, char **argv, int least, int most, const char *help)
+/* `order`: of getopt_long, which knows no other short options. */
+static int help_parse(int argc, char **argv, const char *order,
+		      const struct option *known, int least, int most,
+		      const char *help)
 {
-	static const struct option known[] = {
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	char *own = argv[0], name[64];
 	int c, given;
 
 	snprintf(name, sizeof(name), "fastmap %s", own);
 	argv[0] = name; /* getopt_long's messages begin with it */
-	c = getopt_long(argc, argv, "+h", known, NULL);
+	while (!(c = getopt_long(argc, argv, order, known, NULL)))
+		;
 	argv[0] = own;
 	if (c == 'h') {
 		fputs(help, stdout);
@@ -48,4 +48,17 @@ int cmd_options(int argc, char **argv, int least, int most, const char *help)
 	if (c == -1 && given >= least && given <= most)
 		return -1;
 	return c == -1 ? cmd_usage_count(help, given, least) : 2;
+}
+
+int cmd_options(int argc, char **argv, int least, int most, const char *help)
+{
+	static const struct option known[] = { CMD_HELP, { 0 } };
+
+	return help_parse(argc, argv, "+h", known, least, most, help);
+}
+
+int cmd_flags(int argc, char **argv, const struct option *known, int least,
+	      int most, const char *help)
+{
+	return help_parse(argc, argv, "h", known, least, most, help);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* ps.c - fastmap ps: which processes run under the library. */
-#include <getopt.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,23 +110,12 @@ static int ps_show(bool json)
 
 int cmd_ps(int argc, char **argv)
 {
+	static int json;
 	static const struct option known[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
+		CMD_FLAG("json", json), CMD_HELP, { 0 },
 	};
-	bool json = false;
-	int c;
+	const int r = cmd_flags(argc, argv, known, 0, 0, help);
 
 	setlocale(LC_CTYPE, "");
-	argv[0] = "fastmap ps"; /* getopt_long's messages begin with it */
-	while ((c = getopt_long(argc, argv, "h", known, NULL)) == 'j')
-		json = true;
-	if (c == 'h')
-		fputs(help, stdout);
-	if (c != -1)
-		return c == 'h' ? 0 : 2;
-	if (optind < argc)
-		return cmd_usage(help, "too many arguments");
-	return ps_show(json);
+	return r >= 0 ? r : ps_show(json);
 }

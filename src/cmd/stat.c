@@ -3,7 +3,6 @@
  * stat.c - fastmap stat: what a running process serves, file by file.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +31,7 @@ static const char help[] =
 	"line each time\n"
 	"  --prometheus            metrics in Prometheus' text format, once\n";
 
-static bool watch;
+static int watch;
 
 /* ---- the table ---------------------------------------------------------- */
 
@@ -224,43 +223,25 @@ static int show_metrics(const char *who)
 
 int cmd_stat(int argc, char **argv)
 {
+	static int metrics, json;
 	static const struct option known[] = {
-		{ "watch", no_argument, NULL, 'w' },
-		{ "json", no_argument, NULL, 'f' },
-		{ "prometheus", no_argument, NULL, 'p' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
+		CMD_FLAG("watch", watch), CMD_FLAG("json", json),
+		CMD_FLAG("prometheus", metrics), CMD_HELP, { 0 },
 	};
-	bool metrics = false, json = false;
+	const int r = cmd_flags(argc, argv, known, 1, 2, help);
+	const bool timed = argc - optind == 2;
 	double seconds = 1;
-	int c, given;
 
 	setlocale(LC_CTYPE, "");
-	argv[0] = "fastmap stat"; /* getopt_long's messages begin with it */
-	while ((c = getopt_long(argc, argv, "h", known, NULL)) != -1) {
-		if (c == 'w')
-			watch = true;
-		else if (c == 'f')
-			json = true;
-		else if (c == 'p')
-			metrics = true;
-		else
-			break;
-	}
-	given = argc - optind;
-	if (c == 'h')
-		fputs(help, stdout);
-	if (c != -1)
-		return c == 'h' ? 0 : 2;
+	if (r >= 0)
+		return r;
 	if (metrics && json)
 		return cmd_usage(help, "--json or --prometheus");
 	if (metrics && watch)
 		return cmd_usage(help, "--prometheus is once, not --watch");
-	if (given == 2 && !watch)
+	if (timed && !watch)
 		return cmd_usage(help, "SECONDS are for --watch");
-	if (given < 1 || given > 2)
-		return cmd_usage_count(help, given, 1);
-	if (given == 2 && !parse_seconds(argv[optind + 1], &seconds)) {
+	if (timed && !parse_seconds(argv[optind + 1], &seconds)) {
 		fprintf(stderr, "fastmap: bad number of seconds '%s': 0.1 to "
 			"%d\n", argv[optind + 1], MOST_S);
 		return 2;

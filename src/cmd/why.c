@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* why.c - fastmap why: by whom a file is served, why, and what would change
  * that. */
-#include <getopt.h>
 #include <locale.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -214,25 +213,13 @@ static int why_ask(const struct asked *a)
 
 int cmd_why(int argc, char **argv)
 {
+	static int json;
 	static const struct option known[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
+		CMD_FLAG("json", json), CMD_HELP, { 0 },
 	};
-	struct asked a = { 0 };
-	int c;
+	const int r = cmd_flags(argc, argv, known, 2, 2, help);
 
 	setlocale(LC_ALL, "");
-	argv[0] = "fastmap why"; /* getopt_long's messages begin with it */
-	while ((c = getopt_long(argc, argv, "h", known, NULL)) == 'j')
-		a.json = true;
-	if (c == 'h')
-		fputs(help, stdout);
-	if (c != -1)
-		return c == 'h' ? 0 : 2;
-	if (argc - optind != 2)
-		return cmd_usage_count(help, argc - optind, 2);
-	a.who = argv[optind];
-	a.file = argv[optind + 1];
-	return why_ask(&a);
+	return r >= 0 ? r : why_ask(&(struct asked){
+		argv[optind], argv[optind + 1], json });
 }
