@@ -281,16 +281,12 @@ static void put_latency(struct page *p)
 
 /* ---- from the engine --------------------------------------------------- */
 
-static void skip_retired(const struct fm_retired *r, void *arg)
-{
-}
-
 /* In an epoch, which keeps the files. */
 static void metrics_collect(struct page *p)
 {
 	struct fm_file *f;
 
-	fm_stats_retired(&p->sum, skip_retired, NULL);
+	fm_stats_retired(&p->sum, NULL, NULL);
 	fm_for_each_file(f, id) {
 		fm_stats_sum(&p->sum, f->st);
 		if (p->files < MOST_FILES)

@@ -134,7 +134,7 @@ uint64_t fm_stats_retired(struct fm_file_stats *sum,
 	fm_lock(&lock);
 	n = kept + unkept;
 	fm_stats_sum(sum, &retired_sum);
-	for (unsigned i = 0; i < kept; i++)
+	for (unsigned i = 0; each && i < kept; i++)
 		each(&piece[i / PIECE][i % PIECE], arg);
 	fm_unlock(&lock);
 	fm_restore_signals(&mask);
@@ -143,13 +143,7 @@ uint64_t fm_stats_retired(struct fm_file_stats *sum,
 
 void fm_stats_closed(struct fm_file_stats *sum)
 {
-	uint64_t mask;
-
-	fm_block_signals(&mask);
-	fm_lock(&lock);
-	fm_stats_sum(sum, &retired_sum);
-	fm_unlock(&lock);
-	fm_restore_signals(&mask);
+	fm_stats_retired(sum, NULL, NULL);
 }
 
 static void stats_forked(void)

@@ -71,7 +71,7 @@ void fm_stats_json_reset(void);
 /* Adds to `sum`, visits those that are kept (FM_MAX_FILES; of what comes then
  * nothing but its counts) in the order of their first end, returns how many
  * files there have been: each of those once, the others as often as they were
- * closed. `each` runs under the lock of the table. */
+ * closed. `each`, or NULL, runs under the lock of the table. */
 uint64_t fm_stats_retired(struct fm_file_stats *sum,
 			  void (*each)(const struct fm_retired *r, void *arg),
 			  void *arg);
