@@ -17,10 +17,32 @@
 #include "shim.h"
 
 #include <limits.h>
+#include <stdarg.h>
 #include <sys/uio.h>
 
 #define FM_SLOW static __attribute__((noinline, cold))
 #define FM_ALIAS(of) FM_HOOK __attribute__((alias(#of)))
+
+/* The argument behind `last` in a hook with "...". */
+#define FM_VARARG(last, type)                                             \
+	({                                                                \
+		type arg_;                                                \
+		va_list ap_;                                              \
+                                                                          \
+		va_start(ap_, last);                                      \
+		arg_ = va_arg(ap_, type);                                 \
+		va_end(ap_);                                              \
+		arg_;                                                     \
+	})
+
+/* A hook that does `first`, and then calls what is behind it. */
+#define FM_FIRST(type, fn, params, first, call)                           \
+	FM_NEXT(fn)                                                       \
+	FM_HOOK type fn params                                            \
+	{                                                                 \
+		first;                                                    \
+		return call;                                              \
+	}
 
 /* The most that one read or write moves (MAX_RW_COUNT of the kernel). */
 #define FM_RW_MAX ((size_t)0x7ffff000)

@@ -3,7 +3,6 @@
 #include "io_stdio.h"
 
 #include <pthread.h>
-#include <stdarg.h>
 #include <string.h>
 
 FM_NEXT(fread)

@@ -23,7 +23,6 @@
 #include <linux/fsmap.h>
 #include <linux/sockios.h>
 #include <net/if.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -317,11 +316,5 @@ int fm_do_ioctl(bool raw, int fd, unsigned long req, void *arg)
 
 FM_HOOK int ioctl(int fd, unsigned long req, ...)
 {
-	va_list ap;
-	void *arg;
-
-	va_start(ap, req);
-	arg = va_arg(ap, void *);
-	va_end(ap);
-	return fm_do_ioctl(false, fd, req, arg);
+	return fm_do_ioctl(false, fd, req, FM_VARARG(req, void *));
 }

@@ -6,12 +6,6 @@
 #include <semaphore.h>
 #include <sys/eventfd.h>
 
-FM_NEXT(sem_wait)
-FM_NEXT(sem_trywait)
-FM_NEXT(sem_timedwait)
-FM_NEXT(sem_clockwait)
-FM_NEXT(sem_post)
-
 /* Of other processes, too? Where sem_init's pshared is kept (glibc 2.21). */
 static bool io_ipc_is_shared(const sem_t *sem)
 {
@@ -19,45 +13,23 @@ static bool io_ipc_is_shared(const sem_t *sem)
 }
 
 /* Asked before: whoever has waited may find it gone. */
-static int io_ipc_told(bool shared, int r)
-{
-	return shared ? (int)fm_ipc_after(r) : r;
-}
-
-FM_HOOK int sem_wait(sem_t *sem)
-{
-	const bool shared = io_ipc_is_shared(sem);
-
-	return io_ipc_told(shared, FM_LATE(sem_wait)(sem));
-}
-
-FM_HOOK int sem_trywait(sem_t *sem)
-{
-	const bool shared = io_ipc_is_shared(sem);
-
-	return io_ipc_told(shared, FM_LATE(sem_trywait)(sem));
-}
-
-FM_HOOK int sem_timedwait(sem_t *sem, const struct timespec *t)
-{
-	const bool shared = io_ipc_is_shared(sem);
-
-	return io_ipc_told(shared, FM_LATE(sem_timedwait)(sem, t));
-}
-
-FM_HOOK int sem_clockwait(sem_t *sem, clockid_t clock, const struct timespec *t)
-{
-	const bool shared = io_ipc_is_shared(sem);
-
-	return io_ipc_told(shared, FM_LATE(sem_clockwait)(sem, clock, t));
-}
-
-FM_HOOK int sem_post(sem_t *sem)
-{
-	if (io_ipc_is_shared(sem))
-		fm_ipc_before();
-	return FM_LATE(sem_post)(sem);
-}
+#define WAITS(fn, params, ...)                                            \
+	FM_NEXT(fn)                                                       \
+	FM_HOOK int fn params                                             \
+	{                                                                 \
+		const bool shared = io_ipc_is_shared(sem);                \
+		const int r = FM_LATE(fn)(__VA_ARGS__);                   \
+                                                                          \
+		return shared ? (int)fm_ipc_after(r) : r;                 \
+	}
+WAITS(sem_wait, (sem_t *sem), sem)
+WAITS(sem_trywait, (sem_t *sem), sem)
+WAITS(sem_timedwait, (sem_t *sem, const struct timespec *t), sem, t)
+WAITS(sem_clockwait, (sem_t *sem, clockid_t c, const struct timespec *t), sem,
+      c, t)
+FM_FIRST(int, sem_post, (sem_t *sem),
+	 io_ipc_is_shared(sem) ? fm_ipc_before() : (void)0,
+	 FM_LATE(sem_post)(sem))
 
 /* libc's read and write past our hooks. */
 FM_HOOK int eventfd_read(int fd, eventfd_t *value)

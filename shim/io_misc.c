@@ -3,7 +3,6 @@
 #include "call_copy.h"
 
 #include <fcntl.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/file.h>
 
@@ -52,13 +51,9 @@ static void hear_and_tell(int fd)
 
 FM_HOOK int fcntl(int fd, int cmd, ...)
 {
-	va_list ap;
-	void *arg;
+	void *arg = FM_VARARG(cmd, void *);
 	int r;
 
-	va_start(ap, cmd);
-	arg = va_arg(ap, void *);
-	va_end(ap);
 	if (locks(cmd))
 		hear_and_tell(fd);
 	r = FM_CALL_NEXT(FM_FOUND(fcntl), SYS_fcntl, fd, cmd, arg, 0);

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <pthread.h>
-#include <stdarg.h>
 
 FM_NEXT(open)
 FM_NEXT(openat)
@@ -77,30 +76,16 @@ int fm_do_open(bool raw, bool at, int dirfd, const char *path, int flags,
 		call_open(raw, at, dirfd, path, flags, mode)), flags);
 }
 
+#define MODE_OF(flags) (NEEDS_MODE(flags) ? FM_VARARG(flags, mode_t) : 0)
+
 FM_HOOK int open(const char *path, int flags, ...)
 {
-	mode_t mode = 0;
-	va_list ap;
-
-	if (NEEDS_MODE(flags)) {
-		va_start(ap, flags);
-		mode = va_arg(ap, mode_t);
-		va_end(ap);
-	}
-	return fm_do_open(false, false, AT_FDCWD, path, flags, mode);
+	return fm_do_open(false, false, AT_FDCWD, path, flags, MODE_OF(flags));
 }
 
 FM_HOOK int openat(int dirfd, const char *path, int flags, ...)
 {
-	mode_t mode = 0;
-	va_list ap;
-
-	if (NEEDS_MODE(flags)) {
-		va_start(ap, flags);
-		mode = va_arg(ap, mode_t);
-		va_end(ap);
-	}
-	return fm_do_open(false, true, dirfd, path, flags, mode);
+	return fm_do_open(false, true, dirfd, path, flags, MODE_OF(flags));
 }
 
 int fm_do_creat(bool raw, const char *path, mode_t mode)

@@ -11,12 +11,6 @@
 #include <sys/time.h>
 #include <utime.h>
 
-FM_NEXT(utime)
-FM_NEXT(utimes)
-FM_NEXT(lutimes)
-FM_NEXT(futimesat)
-FM_NEXT(utimensat)
-
 FM_SLOW void stored_before(int dir, const char *path, int flags)
 {
 	char copy[FM_PATH_BUF];
@@ -34,41 +28,26 @@ FM_SLOW void stored_before(int dir, const char *path, int flags)
 	fm_file_put(f);
 }
 
-FM_HOOK int utime(const char *path, const struct utimbuf *t)
-{
-	if (fm_looks())
-		stored_before(AT_FDCWD, path, 0);
-	return FM_CALL_NEXT(FM_BEHIND(utime), __NR_utime, path, t, 0, 0);
-}
-
-FM_HOOK int utimes(const char *path, const struct timeval t[2])
-{
-	if (fm_looks())
-		stored_before(AT_FDCWD, path, 0);
-	return FM_CALL_NEXT(FM_BEHIND(utimes), __NR_utimes, path, t, 0, 0);
-}
-
-/* Its arguments are where those of utimes are. */
-FM_HOOK int lutimes(const char *path, const struct timeval t[2])
-{
-	if (fm_looks())
-		stored_before(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW);
-	return FM_CALL_NEXT(FM_LATE(lutimes), __NR_utimes, path, t, 0, 0);
-}
-
-FM_HOOK int futimesat(int dir, const char *path, const struct timeval t[2])
-{
-	if (fm_looks())
-		stored_before(dir, path, 0);
-	return FM_CALL_NEXT(FM_BEHIND(futimesat), __NR_futimesat, dir, path, t,
-			    0);
-}
-
-FM_HOOK int utimensat(int dir, const char *path, const struct timespec t[2],
-		      int flags)
+static inline void times_set(int dir, const char *path, int flags)
 {
 	if (fm_looks())
 		stored_before(dir, path, flags);
-	return FM_CALL_NEXT(FM_FOUND(utimensat), SYS_utimensat, dir, path, t,
-			    flags);
 }
+
+FM_FIRST(int, utime, (const char *path, const struct utimbuf *t),
+	 times_set(AT_FDCWD, path, 0),
+	 FM_CALL_NEXT(FM_BEHIND(utime), __NR_utime, path, t, 0, 0))
+FM_FIRST(int, utimes, (const char *path, const struct timeval t[2]),
+	 times_set(AT_FDCWD, path, 0),
+	 FM_CALL_NEXT(FM_BEHIND(utimes), __NR_utimes, path, t, 0, 0))
+/* Its arguments are where those of utimes are. */
+FM_FIRST(int, lutimes, (const char *path, const struct timeval t[2]),
+	 times_set(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW),
+	 FM_CALL_NEXT(FM_LATE(lutimes), __NR_utimes, path, t, 0, 0))
+FM_FIRST(int, futimesat, (int dir, const char *path, const struct timeval t[2]),
+	 times_set(dir, path, 0),
+	 FM_CALL_NEXT(FM_BEHIND(futimesat), __NR_futimesat, dir, path, t, 0))
+FM_FIRST(int, utimensat, (int dir, const char *path,
+			  const struct timespec t[2], int flags),
+	 times_set(dir, path, flags),
+	 FM_CALL_NEXT(FM_FOUND(utimensat), SYS_utimensat, dir, path, t, flags))
