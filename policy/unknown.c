@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/sys.h"
 #include "heard.h"
 #include "set.h"
 
@@ -24,11 +25,6 @@ static const char *name_at(unsigned i)
 	return i < OTHERS ? others[i] : fm_options[i - OTHERS].env;
 }
 
-static unsigned unknown_least(unsigned a, unsigned b)
-{
-	return a < b ? a : b;
-}
-
 /* Levenshtein's distance, a row of his table at a time. */
 static unsigned unknown_distance(const char *a, const char *b)
 {
@@ -44,8 +40,8 @@ static unsigned unknown_distance(const char *a, const char *b)
 			unsigned change = corner + (a[i - 1] != b[j - 1]);
 
 			corner = row[j];
-			row[j] = unknown_least(
-				change, unknown_least(row[j], row[j - 1]) + 1);
+			row[j] = (unsigned)fm_least(
+				change, fm_least(row[j], row[j - 1]) + 1);
 		}
 	}
 	return row[n];

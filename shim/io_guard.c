@@ -43,11 +43,6 @@ struct piece {
 
 /* ---- counting --------------------------------------------------------- */
 
-static size_t min_size(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
 bool fm_iov_touches(const struct iovec *iov, int cnt)
 {
 	return fm_iov_any(iov, cnt, fm_data_in);
@@ -65,7 +60,7 @@ static size_t iov_total(const struct iovec *iov, int cnt)
 	for (int i = 0; i < cnt; i++)
 		if (__builtin_add_overflow(total, iov[i].iov_len, &total))
 			return FM_RW_MAX;
-	return min_size(total, FM_RW_MAX);
+	return fm_least(total, FM_RW_MAX);
 }
 
 /* Bytes from p that fit into `room` bytes of whole pages. */
@@ -73,7 +68,7 @@ static size_t io_guard_fit(const void *p, size_t len, size_t room)
 {
 	const size_t head = (uintptr_t)p & 4095;
 
-	return room > head ? min_size(len, room - head) : 0;
+	return room > head ? fm_least(len, room - head) : 0;
 }
 
 static size_t io_guard_pages_of(const void *p, size_t len)
@@ -134,7 +129,7 @@ static void pin_plan(struct piece *p, struct cursor c, size_t max)
 	p->len = 0;
 	while (c.left > 0 && p->cnt < PIECE_IOV && p->len < max) {
 		struct iovec v = io_guard_at(&c);
-		size_t want = min_size(v.iov_len, max - p->len), take = want;
+		size_t want = fm_least(v.iov_len, max - p->len), take = want;
 
 		if (want && fm_overlaps(v.iov_base, want)) {
 			take = pins-- ? io_guard_fit(v.iov_base, want, room)
@@ -208,7 +203,7 @@ static bool copy_out(struct cursor c, char *mem, size_t len)
 {
 	while (len) {
 		struct iovec v = io_guard_at(&c);
-		size_t n = min_size(v.iov_len, len);
+		size_t n = fm_least(v.iov_len, len);
 
 		if (fm_copy_try(mem, v.iov_base, n))
 			return false;
@@ -227,7 +222,7 @@ static size_t store(char *to, char *from, size_t n)
 	if (!n || fm_overlaps(to + n - 1, 1))
 		return n - fm_copy_try(to, from, n);
 	for (; done < n; done += got) {
-		step = min_size(4096 - ((uintptr_t)(to + done) & 4095),
+		step = fm_least(4096 - ((uintptr_t)(to + done) & 4095),
 				n - done);
 		if (fm_overlaps(to + done, 1))
 			got = step - fm_copy_try(to + done, from + done, step);
@@ -247,7 +242,7 @@ static size_t copy_in(struct cursor c, char *mem, size_t len)
 
 	while (done < len) {
 		struct iovec v = io_guard_at(&c);
-		size_t n = min_size(v.iov_len, len - done);
+		size_t n = fm_least(v.iov_len, len - done);
 		size_t ok = fm_usable(v.iov_base, n, true);
 
 		ok = store(v.iov_base, mem + done, ok);
@@ -282,7 +277,7 @@ static size_t usable_prefix(const struct fm_rw *rw, struct cursor c, size_t max)
 
 	while (c.left > 0 && done < max) {
 		struct iovec v = io_guard_at(&c);
-		size_t want = min_size(v.iov_len, max - done), got = want;
+		size_t want = fm_least(v.iov_len, max - done), got = want;
 
 		if (want && !(ends && ends_usable(&v, want)))
 			got = fm_usable(v.iov_base, want, rw->in);
@@ -311,7 +306,7 @@ static void piece_drop(void *arg)
 static bool piece_bounce(struct piece *p, const struct fm_rw *rw,
 			 struct cursor c, size_t left)
 {
-	size_t max = min_size(left, rw->atomic ? FM_BOUNCE_MAX : BOUNCE_PIECE);
+	size_t max = fm_least(left, rw->atomic ? FM_BOUNCE_MAX : BOUNCE_PIECE);
 
 	p->usable = usable_prefix(rw, c, max);
 	p->len = p->usable;
@@ -343,8 +338,8 @@ static bool piece_bounce(struct piece *p, const struct fm_rw *rw,
 static ssize_t deliver(struct piece *p, const struct fm_rw *rw,
 		       struct cursor c, ssize_t r)
 {
-	size_t got = min_size((size_t)r, p->len);
-	size_t done = copy_in(c, p->bounce, min_size(got, p->usable));
+	size_t got = fm_least((size_t)r, p->len);
+	size_t done = copy_in(c, p->bounce, fm_least(got, p->usable));
 
 	if (done == got)
 		return r;

@@ -7,12 +7,6 @@
 #define SAFE (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
 #define NEW (O_WRONLY | O_CREAT | O_EXCL | SAFE)
 
-static int new_file_look(const char *path, struct stat *st)
-{
-	return (int)fm_sys4(SYS_newfstatat, AT_FDCWD, path, st,
-			    AT_SYMLINK_NOFOLLOW);
-}
-
 /* What may be replaced. A device has been made by root. */
 static int new_file_judge(const struct stat *st)
 {
@@ -81,7 +75,7 @@ static void keep_mode(int fd, const struct stat *old)
 int fm_new_file_begin(struct fm_new_file *n, const char *path, int by)
 {
 	struct stat st;
-	int err = new_file_look(path, &st);
+	int err = fm_sys_lstat(path, &st);
 	const bool there = !err;
 
 	err = there ? new_file_judge(&st) : err == -ENOENT ? 0 : err;

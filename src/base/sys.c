@@ -294,7 +294,7 @@ bool fm_sys_sees_cache(const char *path, dev_t dev, ino_t ino)
 {
 	struct stat st;
 
-	if (fm_sys4(SYS_newfstatat, AT_FDCWD, path, &st, 0) ||
+	if (fm_sys_stat(path, &st) ||
 	    st.st_dev != dev || st.st_ino != ino)
 		return false;
 	return st.st_uid == (uid_t)fm_sys0(SYS_geteuid) ||

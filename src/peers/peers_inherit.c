@@ -120,9 +120,9 @@ static void peers_inherit_look_at(const char *dir, int n, void *arg)
 	    (fm_sys3(SYS_fcntl, n, F_GETFD, 0) & FD_CLOEXEC))
 		return;
 	snprintf(path, sizeof(path), "%s/%d", dir, n);
-	if (fm_sys4(SYS_newfstatat, AT_FDCWD, path, &st, 0) ||
+	if (fm_sys_stat(path, &st) ||
 	    !S_ISREG(st.st_mode) ||
-	    fm_sys4(SYS_newfstatat, AT_FDCWD, path, &link, AT_SYMLINK_NOFOLLOW))
+	    fm_sys_lstat(path, &link))
 		return;
 	/* the mode of the link is the descriptor's */
 	stores = link.st_mode & S_IWUSR;

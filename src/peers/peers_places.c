@@ -51,19 +51,13 @@ static uid_t peers_places_me(void)
 	return (uid_t)fm_sys0(SYS_geteuid);
 }
 
-static int peers_places_look(const char *path, struct stat *st)
-{
-	return (int)fm_sys4(SYS_newfstatat, AT_FDCWD, path, st,
-			    AT_SYMLINK_NOFOLLOW);
-}
-
 /* The first that is there. */
 static const char *folder(void)
 {
 	struct stat st;
 
 	for (unsigned i = 0; i < sizeof(folders) / sizeof(*folders); i++)
-		if (!peers_places_look(folders[i], &st) && S_ISDIR(st.st_mode))
+		if (!fm_sys_lstat(folders[i], &st) && S_ISDIR(st.st_mode))
 			return folders[i];
 	return NULL;
 }
@@ -77,7 +71,7 @@ static bool peers_places_is_safe_folder(const char *path)
 {
 	struct stat st;
 
-	return !peers_places_look(path, &st) &&
+	return !fm_sys_lstat(path, &st) &&
 	       (!st.st_uid || st.st_uid == peers_places_me()) &&
 	       (!(st.st_mode & OTHERS_WRITE) || (st.st_mode & S_ISVTX));
 }
@@ -104,7 +98,7 @@ static bool is_it(const struct fm_place *p, int fd, const char *path)
 	return !fm_sys_fstat(fd, &st) && S_ISREG(st.st_mode) &&
 	       st.st_uid == p->owner &&
 	       !(st.st_mode & OTHERS & ~(mode_t)peers_places_mode_of(p)) &&
-	       !peers_places_look(path, &named) && named.st_ino == st.st_ino &&
+	       !fm_sys_lstat(path, &named) && named.st_ino == st.st_ino &&
 	       named.st_dev == st.st_dev;
 }
 
@@ -145,7 +139,7 @@ static int open_there(const struct fm_place *p, const char *path)
 		 fd != -EISDIR)
 		return fd;
 	/* Of the right owner, who lets nobody in: it cannot be done without. */
-	return fd == -EACCES && !peers_places_look(path, &st) &&
+	return fd == -EACCES && !fm_sys_lstat(path, &st) &&
 			       st.st_uid == p->owner
 		       ? -EACCES
 		       : -EPERM;
@@ -257,7 +251,7 @@ bool fm_place_appears(void)
 	if (!in)
 		return false;
 	peers_places_path_of(places, in, path);
-	return !peers_places_look(path, &st) && st.st_uid == places->owner;
+	return !fm_sys_lstat(path, &st) && st.st_uid == places->owner;
 }
 
 /* Each with a description of its own. Guardian and watcher are the parent's. */

@@ -78,9 +78,9 @@ static void look_at_fd(const char *dir, int n, void *arg)
 	struct stat st;
 
 	snprintf(path, sizeof(path), "%s/%d", dir, n);
-	if (fm_sys4(SYS_newfstatat, AT_FDCWD, path, &st, 0) ||
+	if (fm_sys_stat(path, &st) ||
 	    st.st_ino != s->id.ino || st.st_dev != s->id.dev ||
-	    fm_sys4(SYS_newfstatat, AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW))
+	    fm_sys_lstat(path, &st))
 		return;
 	if (st.st_mode & S_IRUSR)
 		s->use |= FM_USE_READ;
@@ -96,7 +96,7 @@ static bool peers_scan_may_be(const struct scan *s, const char *path)
 	struct stat st;
 
 	return !strcmp(path, s->of) ||
-	       fm_sys4(SYS_newfstatat, AT_FDCWD, path, &st, 0) ||
+	       fm_sys_stat(path, &st) ||
 	       (st.st_ino == s->id.ino && st.st_dev == s->id.dev);
 }
 
