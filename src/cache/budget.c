@@ -81,6 +81,7 @@ void fm_budget_resize(struct fm_budget *b, uint64_t wanted, uint32_t percent)
 	b->base = 0;
 	b->room = b->soon = UINT64_MAX;
 	b->hungry = b->loops = 0;
+	b->lacks = false;
 	budget_settle(b);
 }
 
@@ -172,11 +173,14 @@ uint64_t fm_budget_balance(struct fm_budget *b, uint64_t held, uint64_t ours,
 	b->theirs = theirs;
 	if (!b->base || first)
 		return b->now;
-	if (new_theirs > new_ours && new_theirs > fm_tune.budget_some)
+	if (new_theirs > new_ours && new_theirs > fm_tune.budget_some) {
 		lower_share(b);
-	else if (new_ours > 2 * new_theirs && new_ours > fm_tune.budget_some &&
-		 full)
+		b->lacks = false;
+	} else if (new_ours > 2 * new_theirs &&
+		   new_ours > fm_tune.budget_some && full) {
 		raise_share(b);
+		b->lacks = true;
+	}
 	/* What is in use as it is does not go back to be idle. */
 	if (full && b->idle > b->lazy)
 		b->calm = 0;
@@ -371,15 +375,32 @@ uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held,
 	return budget_settle(b);
 }
 
+/* Page cache that nobody has missed for longer than our pages goes first: both
+ * are in one list of the kernel's. Little of it is not worth that the program
+ * waits for the kernel to find it. What the kernel has taken of our pages is
+ * still counted, so what is not the cache's bounds it. */
+static uint64_t lazy_among_page_cache(const struct fm_budget *b)
+{
+	const uint64_t page_cache = budget_beyond(b->left, b->lazy + b->idle);
+
+	return b->lacks && b->all != UINT64_MAX &&
+			       page_cache > least_reserve(b) ?
+		       budget_beyond(b->all, b->now) : 0;
+}
+
 uint64_t fm_budget_lazy(struct fm_budget *b, uint64_t lazy, uint64_t free)
 {
-	uint64_t idle = least_reserve(b) / 2;
+	const uint64_t idle = least_reserve(b) / 2;
+	uint64_t most;
 
 	b->lazy = lazy;
 	b->idle = free == UINT64_MAX ? 0 : free;
-	if (free == UINT64_MAX || lazy + free < idle)
+	if (free == UINT64_MAX)
 		return 0;
-	return fm_least(lazy + free - idle, b->most_lazy);
+	most = budget_beyond(lazy + free, idle);
+	if (most < lazy_among_page_cache(b))
+		most = lazy_among_page_cache(b);
+	return fm_least(most, b->most_lazy);
 }
 
 void fm_budget_most_lazy(struct fm_budget *b, uint64_t bytes)

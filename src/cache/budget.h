@@ -44,6 +44,7 @@ struct fm_budget {
 	uint32_t calm;        /* balances without any */
 	uint64_t least[2], turn_ms; /* of `all`, in this turn and the last */
 	uint64_t lazy, idle;   /* bytes, at the last look */
+	bool lacks;            /* more than the page cache does */
 	bool grown;            /* room is all that it may be */
 	bool scarce;           /* others left too little, and may again */
 	uint64_t scarce_ms;    /* when it was so last */
@@ -77,7 +78,9 @@ uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held,
 /* `free` bytes nobody has, not even page cache (fm_memory_free), `lazy` are
  * those of pages that the kernel may take whenever it wants to (lazyfree.h):
  * how many may be such. They take what is idle, the reserve for others with it,
- * but never page cache. Not more than fm_budget_most_lazy has allowed. */
+ * and page cache only while pages of ours come back and its own do not, and it
+ * has more than a 16th of the limit: the kernel then takes whichever was not
+ * used for longest. Not more than fm_budget_most_lazy has allowed. */
 uint64_t fm_budget_lazy(struct fm_budget *b, uint64_t lazy, uint64_t free);
 void fm_budget_most_lazy(struct fm_budget *b, uint64_t bytes);
 

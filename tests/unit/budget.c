@@ -283,6 +283,28 @@ static void lazy_pages_take_what_is_idle(void **state)
 	assert_true(fm_budget_lazy(&b, 0, 300 * MIB) == 100 * MIB);
 }
 
+/* A database beside much memory of the program's own: page cache that is read
+ * no more keeps half of what pages of ours need, natively they would get it. */
+static void lazy_pages_may_push_page_cache_out(void **state)
+{
+	struct fm_budget b = automatic();
+	const uint64_t page_cache = 100 * MIB, lazy = 10 * MIB;
+	uint64_t ours = 1000, theirs = 100000;
+
+	fm_budget_most_lazy(&b, UINT64_MAX);
+	fm_budget_room(&b, 200 * MIB, 200 * MIB, 2000);
+	fm_budget_balance(&b, b.now, ours += 400, theirs);
+	assert_true(fm_budget_lazy(&b, lazy, 0) > page_cache);
+	assert_true(fm_budget_lazy(&b, lazy, 0) <= 400 * MIB - b.now);
+	/* What has not come back says nothing. */
+	fm_budget_balance(&b, b.now, ours, theirs);
+	assert_true(fm_budget_lazy(&b, lazy, 0) > page_cache);
+	/* What is free stays so for little of it. */
+	assert_true(fm_budget_lazy(&b, 150 * MIB, 0) == 118 * MIB);
+	fm_budget_balance(&b, b.now, ours += 100, theirs += 400);
+	assert_true(fm_budget_lazy(&b, lazy, 0) == 0);
+}
+
 /* Where lazy pages are stored to, what lies in them is better the cache's. */
 static void lazy_pages_that_are_stored_to_give_way(void **state)
 {
@@ -465,6 +487,7 @@ FM_UNIT(budget)
 		cmocka_unit_test(is_short_until_it_is_calm),
 		cmocka_unit_test(does_not_grow_into_what_others_had),
 		cmocka_unit_test(lazy_pages_take_what_is_idle),
+		cmocka_unit_test(lazy_pages_may_push_page_cache_out),
 		cmocka_unit_test(lazy_pages_that_are_stored_to_give_way),
 		cmocka_unit_test(what_no_lazy_page_takes_is_not_idle),
 		cmocka_unit_test(what_lazy_pages_take_is_left_to_them),
