@@ -249,6 +249,25 @@ FM_FAULT int fm_sys_which(int fd, struct stat *st)
 	return err;
 }
 
+FM_FAULT int fm_sys_which_at(const char *path, struct stat *st)
+{
+	struct statx sx;
+	int err;
+
+	if (atomic_load(&confined))
+		return (int)fm_sys4(SYS_newfstatat, AT_FDCWD, path, st, 0);
+	err = (int)fm_sys5(SYS_statx, AT_FDCWD, path, AT_STATX_DONT_SYNC,
+			   WHICH, &sx);
+	if (!err && (sx.stx_mask & WHICH) != WHICH)
+		err = -ENOTSUP;
+	if (err)
+		return err;
+	st->st_mode = sx.stx_mode;
+	st->st_dev = device(sx.stx_dev_major, sx.stx_dev_minor);
+	st->st_ino = sx.stx_ino;
+	return 0;
+}
+
 FM_FAULT long fm_sys_clone_on(long flags, char *top, void (*fn)(void *),
 			      void *arg, _Atomic uint32_t *tid, void *tls)
 {

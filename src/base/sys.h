@@ -169,6 +169,9 @@ int fm_sys_stat_notimes(int fd, struct stat *st);
 /* Device and inode, from what is known on this machine: no server is asked,
  * which might not answer. */
 int fm_sys_which(int fd, struct stat *st);
+/* The same of a path, and the type: of what others have open (/proc/PID/fd),
+ * which may be on a server that is away. */
+int fm_sys_which_at(const char *path, struct stat *st);
 
 /* [any] When the file of a descriptor was made, in ns, or 0: not known. */
 uint64_t fm_sys_birth(int fd);

@@ -120,7 +120,7 @@ static void peers_inherit_look_at(const char *dir, int n, void *arg)
 	    (fm_sys3(SYS_fcntl, n, F_GETFD, 0) & FD_CLOEXEC))
 		return;
 	snprintf(path, sizeof(path), "%s/%d", dir, n);
-	if (fm_sys_stat(path, &st) ||
+	if (fm_sys_which_at(path, &st) ||
 	    !S_ISREG(st.st_mode) ||
 	    fm_sys_lstat(path, &link))
 		return;

@@ -78,7 +78,7 @@ static void look_at_fd(const char *dir, int n, void *arg)
 	struct stat st;
 
 	snprintf(path, sizeof(path), "%s/%d", dir, n);
-	if (fm_sys_stat(path, &st) ||
+	if (fm_sys_which_at(path, &st) ||
 	    st.st_ino != s->id.ino || st.st_dev != s->id.dev ||
 	    fm_sys_lstat(path, &st))
 		return;
@@ -96,7 +96,7 @@ static bool peers_scan_may_be(const struct scan *s, const char *path)
 	struct stat st;
 
 	return !strcmp(path, s->of) ||
-	       fm_sys_stat(path, &st) ||
+	       fm_sys_which_at(path, &st) ||
 	       (st.st_ino == s->id.ino && st.st_dev == s->id.dev);
 }
 

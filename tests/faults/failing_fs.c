@@ -4,9 +4,10 @@
  *
  *   failing_fs DIR
  *
- * Mounts itself on DIR, says "mounted" and serves until it is unmounted. Three
+ * Mounts itself on DIR, says "mounted" and serves until it is unmounted. Four
  * files: `bad`, 1 MiB in memory, byte i is ct_byte(i); `holes`, the same with
- * hardly a block; and `control`: what is
+ * hardly a block; `mute`, empty, whose attributes the kernel asks for each time
+ * and is not told either while it is "silent"; and `control`: what is
  * written to it decides what happens to `bad` from then on: "none", "read"
  * (reads fail, EIO), "write" (writes fail, EIO), "space" (writes fail, ENOSPC),
  * "denied" (writes fail, EPERM), "big" (EFBIG), "direct" (direct ones fail,
@@ -24,7 +25,7 @@
 #define SIZE (1ul << 20)
 #define MOST (128u << 10) /* one read or write */
 
-enum { ROOT = 1, BAD, CONTROL, HOLES };
+enum { ROOT = 1, BAD, CONTROL, HOLES, MUTE };
 
 static char data[SIZE], control[16] = "none";
 static char in[MOST + 8192];
@@ -75,21 +76,32 @@ static void do_lookup(const struct fuse_in_header *h, const char *name)
 	e.nodeid = !strcmp(name, "bad")	      ? BAD
 		   : !strcmp(name, "control") ? CONTROL
 		   : !strcmp(name, "holes")   ? HOLES
+		   : !strcmp(name, "mute")    ? MUTE
 					      : 0;
 	if (!e.nodeid) {
 		reply(h->unique, ENOENT, NULL, 0);
 		return;
 	}
+	if (e.nodeid == MUTE)
+		e.attr_valid = 0;
 	e.attr = attr_of(e.nodeid);
 	reply(h->unique, 0, &e, sizeof(e));
 }
 
+static struct fuse_in_header asked[64];
+static size_t n_asked;
+
 static void do_attr(const struct fuse_in_header *h)
 {
-	struct fuse_attr_out a = { .attr_valid = 3600,
+	const bool mute = h->nodeid == MUTE;
+	struct fuse_attr_out a = { .attr_valid = mute ? 0 : 3600,
 				   .attr = attr_of(h->nodeid) };
 
-	reply(h->unique, 0, &a, sizeof(a));
+	if (mute && fails("silent") &&
+	    n_asked < sizeof(asked) / sizeof(*asked))
+		asked[n_asked++] = *h;
+	else
+		reply(h->unique, 0, &a, sizeof(a));
 }
 
 static struct {
@@ -131,6 +143,9 @@ static void answer_held(void)
 	for (size_t i = 0; i < n_held; i++)
 		do_read(&held[i].h, &held[i].r);
 	n_held = 0;
+	for (size_t i = 0; i < n_asked; i++)
+		do_attr(&asked[i]);
+	n_asked = 0;
 }
 
 /* errno, or 0 */

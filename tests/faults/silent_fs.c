@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * silent_fs.c - who serves a file system does not answer for a while, as over a
- * network that is away (C23s): who touches its files waits, nobody else. DIR is
- * a failing_fs.
+ * network that is away (C23s): who touches its files waits, nobody else, not
+ * even where another process has one open whose attributes are not known. DIR
+ * is a failing_fs.
  */
 #include "../contract/ct.h"
 
@@ -143,8 +144,32 @@ static void ended(const char *what, pid_t pid, int sig)
 	    ms < 5000 && WIFSIGNALED(status) && WTERMSIG(status) == sig);
 }
 
+static pid_t another_with_one_open(void)
+{
+	int ready[2];
+	char c;
+	pid_t pid;
+
+	if (pipe(ready) || (pid = fork()) < 0)
+		ct_die("another");
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (open(ct_path("mute"), O_RDONLY) < 0)
+			ct_die("mute");
+		close(ready[1]);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	if (read(ready[0], &c, 1))
+		ct_die("another");
+	close(ready[0]);
+	return pid;
+}
+
 int main(int argc, char **argv)
 {
+	pid_t another;
 	pthread_t t[5];
 	char *q;
 	volatile pid_t *pids;
@@ -152,6 +177,7 @@ int main(int argc, char **argv)
 	void *r;
 
 	ct_begin(argc, argv);
+	another = another_with_one_open();
 	fd = open(ct_path("bad"), O_RDWR);
 	if (fd < 0)
 		ct_die("open");
@@ -188,5 +214,6 @@ int main(int argc, char **argv)
 	say("C23s came: %d", right);
 	say("C23s after: %d", ct_matches(p, SIZE, 0));
 	say_rc("C23s munmap", munmap(p, SIZE));
+	kill(another, SIGKILL);
 	return 0;
 }
