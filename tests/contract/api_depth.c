@@ -16,15 +16,16 @@ static struct fastmap_stat numbers(void)
 	return s;
 }
 
-/* Some for 64 KiB and more, where an eighth of the cache is as much, none for a
- * page; what lies between may come with each miss anyhow. */
+/* Some for 64 KiB and more, where an eighth of the cache is as much, not most for
+ * a page; a neighbour may come with each miss anyhow. */
 static int as_said(const struct fastmap_stat *before, uint64_t depth)
 {
 	const struct fastmap_stat now = numbers();
-	const int some = now.ahead_pages > before->ahead_pages;
+	const uint64_t ahead = now.ahead_pages - before->ahead_pages;
 
 	return !now.engine_files || now.cache_limit < 1 << 20 ||
-	       (some ? depth > PAGE : depth < 64 << 10);
+	       ((ahead || depth < 64 << 10) &&
+		(ahead <= READ * 3 / 4 || depth > PAGE));
 }
 
 /* In order, from a place where nobody has been. */
@@ -39,7 +40,7 @@ static void reader(const char *p, const char *what, int pattern, uint64_t depth)
 	for (size_t i = 0; i < READ; i++)
 		right += ct_load(p + i * PAGE + 7) == ct_byte(i * PAGE + 7);
 	usleep(100000); /* what is under way comes, too */
-	say("AP07 %s: bytes %d, not too many %d, some or none ahead %d", what,
+	say("AP07 %s: bytes %d, not too many %d, as much ahead as said %d", what,
 	    right == READ,
 	    numbers().read_bytes - before.read_bytes <=
 		    READ * PAGE + depth + SLACK,
