@@ -314,9 +314,9 @@ static struct thread *thread_take_slot(void)
 		i++;
 	if (i == MOST)
 		return NULL;
-	threads[i].taken = true;
 	if (i >= atomic_load(&top))
-		atomic_store(&top, i + 1);
+		atomic_store(&top, i + 1); /* a child of fork looks no further */
+	threads[i].taken = true;
 	return &threads[i];
 }
 
@@ -467,7 +467,7 @@ bool fm_thread_spare(void)
 static void thread_reset(void)
 {
 	fm_lock_reset(&lock);
-	for (uint32_t i = 0; i < MOST; i++) {
+	for (uint32_t i = 0; i < atomic_load(&top); i++) {
 		threads[i].taken = false;
 		atomic_store(&threads[i].tid, 0);
 		atomic_store(&threads[i].moment, 0);

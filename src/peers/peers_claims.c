@@ -3,7 +3,6 @@
  * peers_claims.c - what this process claims of each file, and how it gives that
  * up for others.
  */
-#include <string.h>
 
 #include "base/fds.h"
 #include "base/life.h"
@@ -27,7 +26,8 @@ void fm_claim_is(const struct fm_file *f, enum fm_claim claim)
 
 void fm_claims_reset(void)
 {
-	memset(claims, FM_CLAIM_NONE, sizeof(claims));
+	for (uint32_t id = 0; id < fm_file_top(); id++)
+		claims[id] = FM_CLAIM_NONE;
 }
 
 static void unwatch(struct fm_file *f)
