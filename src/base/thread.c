@@ -314,8 +314,9 @@ static struct thread *thread_take_slot(void)
 		i++;
 	if (i == MOST)
 		return NULL;
+	/* before it is taken: a child of fork looks no further */
 	if (i >= atomic_load(&top))
-		atomic_store(&top, i + 1); /* a child of fork looks no further */
+		atomic_store(&top, i + 1);
 	threads[i].taken = true;
 	return &threads[i];
 }

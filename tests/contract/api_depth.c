@@ -16,8 +16,8 @@ static struct fastmap_stat numbers(void)
 	return s;
 }
 
-/* Some for 64 KiB and more, where an eighth of the cache is as much, not most for
- * a page; a neighbour may come with each miss anyhow. */
+/* Some for 64 KiB and more, where an eighth of the cache is as much, not most
+ * for a page; a neighbour may come with each miss anyhow. */
 static int as_said(const struct fastmap_stat *before, uint64_t depth)
 {
 	const struct fastmap_stat now = numbers();
