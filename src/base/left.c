@@ -11,8 +11,6 @@
 
 #define STATUS 52 /* ABI: in a process's stat, as waitpid(2) has it */
 
-#define FLAGS 9 /* ABI: in a thread's stat */
-#define ENDS 0x4 /* ABI: PF_EXITING */
 #define LOOKS 64 /* size: one after the other */
 
 /* By number: a name is the program's to choose. */
@@ -28,28 +26,21 @@ struct threads {
 	bool theirs, unsure;
 };
 
-static bool goes_on(const char *tid)
-{
-	char state;
-	const uint64_t flags = fm_proc_thread_stat(tid, FLAGS, &state);
-
-	return state && state != 'Z' && state != 'X' && !(flags & ENDS);
-}
-
 /* Of a look at which somebody ends nothing is known: he may have made another,
  * who was not there yet when the names were read, or have been one of ours,
  * whose number is forgotten by now. */
 static void left_look_at(const char *name, void *arg)
 {
+	/* First: one of ours that ends is not known any more. */
+	const bool ours = fm_thread_is(atoi(name));
 	struct threads *t = arg;
-	bool ours;
+	bool worker;
 
 	if (atoi(name) == t->but)
 		return;
-	ours = fm_left_is_ours(name);
-	if (!goes_on(name))
+	if (!fm_proc_thread_goes_on(name, &worker))
 		t->unsure = true;
-	else if (!ours)
+	else if (!ours && !worker)
 		t->theirs = true;
 }
 

@@ -326,6 +326,7 @@ FM_FAULT uint64_t fm_proc_stat(const char *path, int field, char *ret_state)
 }
 
 #define FLAGS 9 /* ABI: in a thread's stat */
+#define ENDS 0x4 /* PF_EXITING */
 #define IO_WORKER 0x10 /* PF_IO_WORKER, Linux 5.12 */
 
 uint64_t fm_proc_thread_stat(const char *tid, int field, char *ret_state)
@@ -348,4 +349,13 @@ bool fm_proc_thread_waits(const char *tid)
 bool fm_proc_is_worker(const char *tid, char *ret_state)
 {
 	return fm_proc_thread_stat(tid, FLAGS, ret_state) & IO_WORKER;
+}
+
+bool fm_proc_thread_goes_on(const char *tid, bool *ret_worker)
+{
+	char state;
+	const uint64_t flags = fm_proc_thread_stat(tid, FLAGS, &state);
+
+	*ret_worker = flags & IO_WORKER;
+	return state && state != 'Z' && state != 'X' && !(flags & ENDS);
 }

@@ -68,6 +68,8 @@ bool fm_proc_thread_waits(const char *tid);
 /* Is thread `tid` of this process one that the kernel has made for a ring? It
  * ends with the process. */
 bool fm_proc_is_worker(const char *tid, char *ret_state);
+/* The same of one that has not ended and does not end: else false. */
+bool fm_proc_thread_goes_on(const char *tid, bool *ret_worker);
 
 /* The system call that thread `tid` of this process is in. False: it runs, has
  * ended, or may not be looked at. nr is -1 where it waits for something else, a

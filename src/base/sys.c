@@ -236,36 +236,30 @@ FM_FAULT int fm_sys_stat_notimes(int fd, struct stat *st)
 
 #define WHICH (STATX_TYPE | STATX_INO)
 
-FM_FAULT int fm_sys_which(int fd, struct stat *st)
+static FM_FAULT int sys_which(int dir, const char *path, int flags,
+			      struct stat *st)
 {
 	struct statx sx;
-	int err = (int)fm_sys5(SYS_statx, fd, "",
-			       AT_EMPTY_PATH | AT_STATX_DONT_SYNC, WHICH, &sx);
+	int err = (int)fm_sys5(SYS_statx, dir, path,
+			       flags | AT_STATX_DONT_SYNC, WHICH, &sx);
 
 	if (!err && (sx.stx_mask & WHICH) != WHICH)
 		err = -ENOTSUP;
+	st->st_mode = err ? 0 : sx.stx_mode;
 	st->st_dev = err ? 0 : device(sx.stx_dev_major, sx.stx_dev_minor);
 	st->st_ino = err ? 0 : sx.stx_ino;
 	return err;
 }
 
+FM_FAULT int fm_sys_which(int fd, struct stat *st)
+{
+	return sys_which(fd, "", AT_EMPTY_PATH, st);
+}
+
 FM_FAULT int fm_sys_which_at(const char *path, struct stat *st)
 {
-	struct statx sx;
-	int err;
-
-	if (atomic_load(&confined))
-		return (int)fm_sys4(SYS_newfstatat, AT_FDCWD, path, st, 0);
-	err = (int)fm_sys5(SYS_statx, AT_FDCWD, path, AT_STATX_DONT_SYNC,
-			   WHICH, &sx);
-	if (!err && (sx.stx_mask & WHICH) != WHICH)
-		err = -ENOTSUP;
-	if (err)
-		return err;
-	st->st_mode = sx.stx_mode;
-	st->st_dev = device(sx.stx_dev_major, sx.stx_dev_minor);
-	st->st_ino = sx.stx_ino;
-	return 0;
+	return atomic_load(&confined) ? fm_sys_stat(path, st) :
+					sys_which(AT_FDCWD, path, 0, st);
 }
 
 FM_FAULT long fm_sys_clone_on(long flags, char *top, void (*fn)(void *),
