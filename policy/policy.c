@@ -307,11 +307,6 @@ static int order_all(struct fm_set *set)
 	return n;
 }
 
-/* % of the cache, of a heap. Where half and more is dirty the cache can neither
- * shrink at once nor give others what they need (budget.h), and with 80 % a
- * program was killed for want of memory on a disk that others kept busy. */
-enum { HEAP_HIGH = 45, HEAP_LOW = 35 };
-
 static bool is_standard(const char *name, uint32_t value)
 {
 	return value == strtoul(fm_option_find(name)->standard, NULL, 10);
@@ -326,8 +321,8 @@ static void order_heap(struct fm_set *set)
 	if (!set->process.heap || !is_standard("wb-high", p->wb_high) ||
 	    !is_standard("wb-low", p->wb_low))
 		return;
-	p->wb_high = HEAP_HIGH;
-	p->wb_low = HEAP_LOW;
+	p->wb_high = fm_tune.heap_wb_high;
+	p->wb_low = fm_tune.heap_wb_low;
 }
 
 static bool skipped(const struct fm_set *set)
