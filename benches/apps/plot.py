@@ -3,8 +3,12 @@
 """plot.py DOCUMENT PREFIX: the tables of real programs in docs/benchmarks.md (or what
 `run --print --short` says) as one plot, PREFIX.svg and PREFIX.png: how often faster each
 is preloaded. A program of its own, as fmbench/plot.py is; exit status 3: no matplotlib."""
+import os
 import re
 import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from fmbench import plot  # noqa: E402
 
 HEAD = ("| program |", "native, 128", "native, 8192", "preloaded, 128", "preloaded, 8192")
 NUMBER = re.compile(r"\d[\d,]*\d(?:\.\d+)?|\d(?:\.\d+)?")
@@ -71,20 +75,12 @@ def label(row):
 
 
 def main():
-    try:
-        import matplotlib
-    except ImportError:
-        return 3
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-    with open(sys.argv[1], encoding="utf-8") as f:
-        rows = [r for r in tables(f.read()) if any(faster(r))]
+    pyplot, text = plot.begin()
+    rows = [r for r in tables(text) if any(faster(r))]
     fig = pyplot.figure(figsize=(8, 1 + 0.105 * len(rows)))
     draw(fig.subplots(), rows)
-    fig.tight_layout()
     pyplot.rcParams["svg.fonttype"] = "none"  # text stays text: a third of the size
-    for ext in ("svg", "png"):
-        fig.savefig(f"{sys.argv[2]}.{ext}", dpi=110)
+    plot.save(fig, sys.argv[2], 110)
     print(f"{len(rows)} rows")
     return 0
 

@@ -93,15 +93,27 @@ def shapes(fig, doc):
     axes[0].legend(fontsize=8)
 
 
-def main():
+def begin():
+    """(pyplot without a screen, the text of the file given). No matplotlib: the end."""
     try:
         import matplotlib
     except ImportError:
-        return 3
+        sys.exit(3)
     matplotlib.use("Agg")
     from matplotlib import pyplot
     with open(sys.argv[1], encoding="utf-8") as f:
-        doc = json.load(f)
+        return pyplot, f.read()
+
+
+def save(fig, prefix, dpi):
+    fig.tight_layout()
+    for ext in ("svg", "png"):
+        fig.savefig(f"{prefix}.{ext}", dpi=dpi)
+
+
+def main():
+    pyplot, text = begin()
+    doc = json.loads(text)
     for name, draw, size in (("threads", scaling, (6.4, 4.4)),
                              ("ratios", ratios, (9, 9)),
                              ("shapes", shapes, (9, 8))):
@@ -109,9 +121,7 @@ def main():
             continue
         fig = pyplot.figure(figsize=size)
         draw(fig, doc)
-        fig.tight_layout()
-        for ext in ("svg", "png"):
-            fig.savefig(f"{sys.argv[2]}-{name}.{ext}", dpi=120)
+        save(fig, f"{sys.argv[2]}-{name}", 120)
     return 0
 
 
