@@ -13,7 +13,7 @@ static bool io_ipc_is_shared(const sem_t *sem)
 }
 
 /* Asked before: whoever has waited may find it gone. */
-#define WAITS(fn, params, ...)                                            \
+#define SEM_WAITS(fn, params, ...)                                        \
 	FM_NEXT(fn)                                                       \
 	FM_HOOK int fn params                                             \
 	{                                                                 \
@@ -22,11 +22,11 @@ static bool io_ipc_is_shared(const sem_t *sem)
                                                                           \
 		return shared ? (int)fm_ipc_after(r) : r;                 \
 	}
-WAITS(sem_wait, (sem_t *sem), sem)
-WAITS(sem_trywait, (sem_t *sem), sem)
-WAITS(sem_timedwait, (sem_t *sem, const struct timespec *t), sem, t)
-WAITS(sem_clockwait, (sem_t *sem, clockid_t c, const struct timespec *t), sem,
-      c, t)
+SEM_WAITS(sem_wait, (sem_t *sem), sem)
+SEM_WAITS(sem_trywait, (sem_t *sem), sem)
+SEM_WAITS(sem_timedwait, (sem_t *sem, const struct timespec *t), sem, t)
+SEM_WAITS(sem_clockwait,
+	  (sem_t *sem, clockid_t c, const struct timespec *t), sem, c, t)
 FM_FIRST(int, sem_post, (sem_t *sem),
 	 io_ipc_is_shared(sem) ? fm_ipc_before() : (void)0,
 	 FM_LATE(sem_post)(sem))

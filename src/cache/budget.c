@@ -391,16 +391,15 @@ static uint64_t lazy_among_page_cache(const struct fm_budget *b)
 uint64_t fm_budget_lazy(struct fm_budget *b, uint64_t lazy, uint64_t free)
 {
 	const uint64_t idle = least_reserve(b) / 2;
-	uint64_t most;
+	uint64_t most, among;
 
 	b->lazy = lazy;
 	b->idle = free == UINT64_MAX ? 0 : free;
 	if (free == UINT64_MAX)
 		return 0;
 	most = budget_beyond(lazy + free, idle);
-	if (most < lazy_among_page_cache(b))
-		most = lazy_among_page_cache(b);
-	return fm_least(most, b->most_lazy);
+	among = lazy_among_page_cache(b);
+	return fm_least(most > among ? most : among, b->most_lazy);
 }
 
 void fm_budget_most_lazy(struct fm_budget *b, uint64_t bytes)
