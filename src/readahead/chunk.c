@@ -17,9 +17,13 @@ FM_FAULT uint64_t fm_chunk_streamed(void)
 	return atomic_load_explicit(&streamed, memory_order_relaxed);
 }
 
-/* A landed chunk that nobody touched for longest makes room: wasted. */
-static FM_FAULT bool reclaim_oldest(bool frame)
+/* A landed chunk that nobody touched for longest makes room: wasted. All were
+ * guesses: what has been asked for goes before, and does not wait until they
+ * are stale. */
+static FM_FAULT bool reclaim_oldest(bool frame, bool asked)
 {
+	const uint64_t stale = asked ? fm_tune.chunk_asked_ms :
+				       fm_tune.chunk_stale_ms;
 	struct fm_chunk *old = NULL;
 	uint64_t now = fm_now_ms();
 
@@ -29,7 +33,7 @@ static FM_FAULT bool reclaim_oldest(bool frame)
 
 		if (atomic_load(&c->state) == CH_READY && !c->charged &&
 		    frame == (c->frame != NULL) &&
-		    c->stamp + fm_tune.chunk_stale_ms < now &&
+		    c->stamp + stale < now &&
 		    (!old || c->stamp < old->stamp))
 			old = c;
 	}
@@ -98,7 +102,7 @@ FM_FAULT long fm_chunk_read(struct fm_map *m, uint64_t i, uint64_t n,
 	if (!on)
 		return -EAGAIN;
 	c = fm_chunk_get(m->file, m->pgoff + i, n);
-	if (!c && reclaim_oldest(n > FM_CHUNK_PIECE))
+	if (!c && reclaim_oldest(n > FM_CHUNK_PIECE, eager))
 		c = fm_chunk_get(m->file, m->pgoff + i, n);
 	if (!c)
 		return -EAGAIN;
