@@ -477,6 +477,8 @@ int fm_option_set(const struct fm_option *o, struct fm_set *set,
 		set_list(o, at, set, value, from);
 	else
 		r = set_any(o, at, set, value);
+	if (!r && policy == &set->defaults)
+		set->said |= 1ul << (o - fm_options);
 	if (!r)
 		return 0;
 	/* The strings are all ours and short; a join that does not fit would
@@ -501,6 +503,12 @@ void fm_options_default(struct fm_set *set)
 	for (unsigned i = 0; i < fm_option_count; i++)
 		fm_option_set(&fm_options[i], set, &set->defaults,
 			      fm_options[i].standard, &none);
+	set->said = 0;
+}
+
+bool fm_option_said(const struct fm_set *set, const char *name)
+{
+	return set->said >> (fm_option_find(name) - fm_options) & 1;
 }
 
 bool fm_texts_match(const struct fm_texts *l, const char *text,

@@ -307,19 +307,14 @@ static int order_all(struct fm_set *set)
 	return n;
 }
 
-static bool is_standard(const char *name, uint32_t value)
-{
-	return value == strtoul(fm_option_find(name)->standard, NULL, 10);
-}
-
 /* All of a heap is stored to, and it is written to make room alone: what is
  * written before is mostly stored to again, and each page costs a fault. */
 static void order_heap(struct fm_set *set)
 {
 	struct fm_policy *p = &set->defaults;
 
-	if (!set->process.heap || !is_standard("wb-high", p->wb_high) ||
-	    !is_standard("wb-low", p->wb_low))
+	if (!set->process.heap || fm_option_said(set, "wb-high") ||
+	    fm_option_said(set, "wb-low"))
 		return;
 	p->wb_high = fm_tune.heap_wb_high;
 	p->wb_low = fm_tune.heap_wb_low;

@@ -28,6 +28,8 @@ struct fm_set {
 	struct fm_section *sections;    /* last of the file first: it wins */
 	uint64_t least_size;            /* of all min_size */
 	bool sources;                   /* any path has one */
+	uint64_t said; /* bits: options of `process` and `defaults` that somebody
+			  has given a value, also the one that is built in */
 	struct fm_arena arena;
 };
 
@@ -107,6 +109,7 @@ int fm_option_set(const struct fm_option *o, struct fm_set *set,
 		   struct fm_policy *policy, const char *value,
 		   const struct fm_origin *from);
 void fm_options_default(struct fm_set *set);
+bool fm_option_said(const struct fm_set *set, const char *name);
 /* "4K to 8M", "yes or no": what may be given for an option that is no text. */
 #define FM_RANGE 96
 void fm_option_range(const struct fm_option *o, char *ret, size_t size);

@@ -207,6 +207,11 @@ static void a_heap_is_written_late(void **state)
 	LOAD("prog", "FASTMAP_HEAP=/tmp", "FASTMAP_WB_HIGH=30");
 	assert_int_equal(fm_policy_default()->wb_high, 30);
 	assert_int_equal(fm_policy_default()->wb_low, 10);
+	LOAD("prog", "FASTMAP_HEAP=/tmp", "FASTMAP_WB_HIGH=20");
+	assert_int_equal(fm_policy_default()->wb_high, 20);
+	assert_int_equal(fm_policy_default()->wb_low, 10);
+	LOAD("prog", "FASTMAP_HEAP=/tmp", "FASTMAP_WB_LOW=much");
+	assert_true(fm_policy_default()->wb_high > 40);
 }
 
 static void prefixes_are_whole_components(void **state)
