@@ -28,8 +28,9 @@ struct fm_set {
 	struct fm_section *sections;    /* last of the file first: it wins */
 	uint64_t least_size;            /* of all min_size */
 	bool sources;                   /* any path has one */
-	uint64_t said; /* bits: options of `process` and `defaults` that somebody
-			  has given a value, also the one that is built in */
+	uint64_t said;                  /* bits: options of `process` and
+					 * `defaults` that have been given a
+					 * value, the one built in, too */
 	struct fm_arena arena;
 };
 
