@@ -195,13 +195,16 @@ static uint64_t soon_ms(uint64_t ms)
 		       ms;
 }
 
-/* A turn in which something was read. */
+/* A turn in which something was read. The first begins the source: a program
+ * that ends before would wait for it, an event for each thread. */
 static int helper_look(const struct fm_advised_use *use)
 {
-	const unsigned part =
-		atomic_load(&source)->collect(&ranges, fm_advised_touched);
-	int err;
+	int err = atomic_load(&source) ? 0 : find_source(0);
+	unsigned part;
 
+	if (err)
+		return err;
+	part = atomic_load(&source)->collect(&ranges, fm_advised_touched);
 	fm_count(&fm_advise_counts.looks, 1);
 	fm_waits_look(&waits, use, ranges.v[0].dev);
 	err = fm_advised_judge(&ranges, use, part);
@@ -219,7 +222,8 @@ static uint64_t quiet_turn(const struct fm_advised_use *use, uint64_t ms,
 	*quiet_ms += use->ms;
 	if (*quiet_ms < fm_tune.streams_forget_ms || ranges.guess)
 		return soon_ms(ms);
-	atomic_load(&source)->rest();
+	if (atomic_load(&source))
+		atomic_load(&source)->rest();
 	return fm_least(2 * ms, fm_least(*quiet_ms / fm_tune.helper_quiet_part,
 					 fm_tune.helper_late_ms));
 }
@@ -297,10 +301,8 @@ static void *helper(void *arg)
 	err = fm_read_keep(&kept) ? 0 : -ENOSYS;
 	if (!err) {
 		fm_scan_start();
-		err = find_source(0);
-	}
-	if (!err)
 		err = helper_turns();
+	}
 	/* what has begun as if somebody looked */
 	if (err && fm_advised_update(&ranges))
 		fm_advised_begin(&ranges);

@@ -20,6 +20,7 @@
 #include "base/life.h"
 #include "base/proc.h"
 #include "base/sys.h"
+#include "base/thread.h"
 #include "base/types.h"
 #include "scan.h"
 #include "source.h"
@@ -37,10 +38,9 @@ struct ring {
 };
 
 static struct ring rings[THREADS];
-static unsigned nrings, turn, nthreads;
+static unsigned nrings, turn, nlinks, nthreads;
 static bool on;
 static int task = -1; /* /proc/self/task */
-static int me;
 static uint64_t anew_ms;
 
 /* ---- the events -------------------------------------------------------- */
@@ -138,7 +138,7 @@ static void want(const char *name, void *arg)
 	struct wanted *w = arg;
 	const int tid = atoi(name);
 
-	if (name[0] == '.' || tid == me || w->seen++ < w->from ||
+	if (name[0] == '.' || fm_thread_is(tid) || w->seen++ < w->from ||
 	    w->n == THREADS)
 		return;
 	w->tid[w->n++] = tid;
@@ -157,6 +157,7 @@ static void samples_choose(struct wanted *w)
 {
 	*w = (struct wanted){ .from = turn };
 	each_thread(w);
+	nthreads = w->seen;
 	turn = w->seen > turn + THREADS ? turn + THREADS : 0;
 }
 
@@ -190,9 +191,9 @@ static int follow_if_changed(void)
 
 	if (fm_sys_fstat(task, &st))
 		return -ENOENT;
-	if (st.st_nlink == nthreads && now < anew_ms)
+	if (st.st_nlink == nlinks && now < anew_ms)
 		return 0;
-	nthreads = (unsigned)st.st_nlink;
+	nlinks = (unsigned)st.st_nlink;
 	anew_ms = now + FM_SECOND_MS;
 	return samples_follow();
 }
@@ -306,10 +307,9 @@ static int samples_start(void)
 {
 	int err;
 
-	nrings = turn = nthreads = 0; /* a parent's are not here */
+	nrings = turn = nlinks = nthreads = 0; /* a parent's are not here */
 	anew_ms = 0;
 	on = true;
-	me = (int)fm_sys0(SYS_gettid);
 	task = fm_sys_open("/proc/self/task", O_RDONLY | O_DIRECTORY, 0);
 	err = task < 0 ? task : follow_if_changed();
 	if (err)
@@ -318,11 +318,10 @@ static int samples_start(void)
 }
 
 /* Of threads that no ring follows just now as little is known as of samples
- * that are lost. The directory has two links more than threads, and one of them
- * is the helper. */
+ * that are lost. */
 static unsigned part_of(const struct counted *c)
 {
-	const uint64_t threads = nthreads > 3 ? nthreads - 3 : 1;
+	const uint64_t threads = nthreads ? nthreads : 1;
 	const uint64_t followed = fm_least(nrings, threads);
 
 	return (unsigned)(c->seen * 999 / (c->seen + c->lost) * followed /
