@@ -16,6 +16,8 @@
 /* Fingerprint and time, one word a slot. */
 static _Atomic uint32_t *ghost;
 static uint64_t mask;
+/* Before that nothing is looked for: each look-up would touch a page. */
+static _Atomic bool any;
 static _Atomic uint64_t evicted, came_back, away;
 static _Atomic uint64_t left; /* pages, those of units as well */
 
@@ -92,6 +94,8 @@ static FM_FAULT uint32_t now_of(const struct fm_file *f)
 
 static FM_FAULT void ghost_remember(uint64_t h, uint32_t at)
 {
+	if (!atomic_load_explicit(&any, memory_order_relaxed))
+		atomic_store_explicit(&any, true, memory_order_relaxed);
 	atomic_store_explicit(ghost_slot_of(h), (uint32_t)(h >> 48) << 16 | at,
 			      memory_order_relaxed);
 }
@@ -114,11 +118,14 @@ FM_FAULT void fm_ghost_pass(uint64_t pages)
  * remembered: one cache of evictions, as S3-FIFO's ghosts are. Else -1. */
 static FM_FAULT int age_of(uint64_t h, uint32_t at)
 {
-	uint32_t g =
-		atomic_load_explicit(ghost_slot_of(h), memory_order_relaxed);
-	uint32_t age = (at - (g & 0xffff)) & 0xffff;
-	bool known = g && g >> 16 == (uint32_t)(h >> 48);
+	uint32_t g, age;
+	bool known;
 
+	if (!atomic_load_explicit(&any, memory_order_relaxed))
+		return -1;
+	g = atomic_load_explicit(ghost_slot_of(h), memory_order_relaxed);
+	age = (at - (g & 0xffff)) & 0xffff;
+	known = g && g >> 16 == (uint32_t)(h >> 48);
 	return known && age <= PARTS ? (int)age : -1;
 }
 
