@@ -44,10 +44,12 @@ static bool are_few(uint64_t only_stored_to)
 
 /* What is stored until the process is stopped is in the file, as natively: by a
  * thread, a signal handler, or libc, which writes its streams out after all
- * exit handlers. */
+ * exit handlers. What is only read is given up with the memory: to demote it
+ * took longer than many a program does. Not before exec, which would leave a
+ * guardian to the next program. */
 static void ending_demote(bool exec)
 {
-	const bool all = are_few(false);
+	const bool all = exec && are_few(false);
 
 	if (all || are_few(true))
 		fm_demote_where(ending_may_demote, !all,
