@@ -171,6 +171,7 @@ static int proc_ask_each(int fd, ino_t ino, char *buf, size_t size,
 
 struct filter {
 	struct reader then;
+	const char *path;
 	ino_t ino;
 	char *buf;
 	size_t size;
@@ -187,7 +188,7 @@ static bool proc_is_of(const struct fm_proc_map *m, void *arg)
 static void ask_maps(void *arg)
 {
 	struct filter *f = arg;
-	int fd = fm_sys_open(OWN_MAPS, O_RDONLY, 0);
+	int fd = fm_sys_open(f->path, O_RDONLY, 0);
 
 	f->err = fd;
 	if (fd < 0)
@@ -198,15 +199,15 @@ static void ask_maps(void *arg)
 	fm_sys_close(fd);
 }
 
-int fm_proc_maps_of(ino_t ino, char *buf, size_t size,
+int fm_proc_maps_of(const char *path, ino_t ino, char *buf, size_t size,
 		    bool (*one)(const struct fm_proc_map *m, void *arg),
 		    void *arg)
 {
-	struct filter f = { .then.one = one, .then.arg = arg, .ino = ino,
-			    .buf = buf, .size = size };
+	struct filter f = { .then.one = one, .then.arg = arg, .path = path,
+			    .ino = ino, .buf = buf, .size = size };
 
 	fm_apart_from_fds(ask_maps, &f);
-	return f.err ? fm_proc_maps(OWN_MAPS, buf, size, proc_is_of, &f) : 0;
+	return f.err ? fm_proc_maps(path, buf, size, proc_is_of, &f) : 0;
 }
 
 /* By /proc/TID: what the kernel remembers of /proc/self/task/TID makes it take

@@ -35,10 +35,10 @@ int fm_proc_maps(const char *path, char *buf, size_t size,
 		 bool (*one)(const struct fm_proc_map *m, void *arg),
 		 void *arg);
 
-/* [any] Calls one() for each mapping of this process whose file has this inode
- * number: by asking for them where the kernel has that (Linux 6.11, a tenth of
- * the time among anonymous ones), else as above. */
-int fm_proc_maps_of(ino_t ino, char *buf, size_t size,
+/* [any] The same of those whose file has this inode number: by asking for them
+ * where the kernel has that (Linux 6.11, a tenth of the time among anonymous
+ * ones), else as above. */
+int fm_proc_maps_of(const char *path, ino_t ino, char *buf, size_t size,
 		    bool (*one)(const struct fm_proc_map *m, void *arg),
 		    void *arg);
 /* [any] Is such a mapping at this address? False also where the kernel cannot

@@ -255,7 +255,7 @@ static bool still_mapped(const struct stat *st, uintptr_t *at)
 	if (fm_proc_map_at(*at, st->st_ino))
 		return true;
 	*at = 0;
-	return fm_proc_maps_of(st->st_ino, buf, sizeof(buf),
+	return fm_proc_maps_of(MAPS, st->st_ino, buf, sizeof(buf),
 			       short_maps_look_at_line, at) ||
 	       *at;
 }
