@@ -105,7 +105,7 @@ static bool claim_stack(uintptr_t sp)
 
 	if (!t)
 		return true;
-	fm_lock(&t->lock);
+	fm_lock_quietly(&t->lock);
 	c = altstack_find(t, sp);
 	free = !c || c->tid == me || fm_sys_ended(c->tid);
 	if (free)
@@ -121,7 +121,7 @@ static void altstack_drop(uintptr_t sp)
 
 	if (!t || !sp)
 		return;
-	fm_lock(&t->lock);
+	fm_lock_quietly(&t->lock);
 	c = altstack_find(t, sp);
 	if (c && c->tid == fm_sys_gettid())
 		c->sp = 0;
@@ -289,6 +289,8 @@ void fm_altstack_fork_child(void)
 {
 	uint64_t mask;
 
+	if (!mine && atomic_load(&kept) == keeps)
+		return;
 	fm_block_signals(&mask);
 	atomic_store(&kept, keeps);
 	if (mine)

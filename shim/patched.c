@@ -117,7 +117,7 @@ void fm_patches_follow(void)
 	if (!any)
 		return;
 	fm_block_signals(&old);
-	fm_lock(&lock);
+	fm_lock_quietly(&lock);
 	for (e = __start_fm_next; e < __stop_fm_next; e++)
 		patched_follow(e);
 	fm_unlock(&lock);

@@ -107,6 +107,20 @@ bool fm_gets_orphans(void)
 
 /* ---- fork ------------------------------------------------------------- */
 
+/* Set with the only thread's signals blocked, from fork's begin to its end. */
+static bool unused;
+
+static bool fork_unused(void)
+{
+	if (!fm_fork_unused())
+		return false;
+	fm_sig_fork_lock(); /* handlers that map wait */
+	unused = fm_fork_unused();
+	if (!unused)
+		fm_sig_fork_unlock();
+	return unused;
+}
+
 /*
  * Registered before those of the program and its libraries, whose constructors
  * run before ours (see __register_atfork): prepare handlers run in reverse
@@ -120,6 +134,8 @@ void fm_fork_begin(void)
 	/* The child may execute a program that reads what we have stored. */
 	if (fm_whoami() == FM_ME)
 		fm_engine_flush_for_fork();
+	if (fork_unused())
+		return;
 	fm_fork_prepare();
 	fm_sig_fork_lock();
 }
@@ -128,6 +144,11 @@ void fm_fork_done(void)
 {
 	if (!fm_on())
 		return;
+	if (unused) {
+		unused = false;
+		fm_sig_fork_unlock();
+		return;
+	}
 	fm_sig_fork_unlock();
 	fm_fork_parent();
 	fm_heap_copied();
@@ -141,9 +162,18 @@ void fm_fork_done_child(void)
 		atomic_store(&home->pid, 0);
 		atomic_store(&home->lives, 1);
 	}
-	vforks = false;
-	atomic_store(&reaper, false); /* is not inherited */
+	if (vforks)
+		vforks = false;
+	if (atomic_load(&reaper))
+		atomic_store(&reaper, false); /* is not inherited */
 	fm_mask_fork_child();
+	if (unused) {
+		unused = false;
+		fm_fork_child_unused();
+		fm_sig_fork_unlock();
+		fm_altstack_fork_child();
+		return;
+	}
 	fm_user_fork_child();
 	if (fm_change_fork_child)
 		fm_change_fork_child();

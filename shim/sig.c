@@ -43,7 +43,7 @@ static void bus_lock(uint64_t *ret_old)
 	uint64_t all = ~0ull;
 
 	fm_sys4(SYS_rt_sigprocmask, SIG_SETMASK, &all, ret_old, 8);
-	fm_lock(&bus.lock);
+	fm_lock_quietly(&bus.lock);
 }
 
 static void bus_unlock(const uint64_t *old)

@@ -60,7 +60,7 @@ static void process_hold(const siginfo_t *info)
 	/* The wait may have been cancelled meanwhile. */
 	if (tid && queue_to(tid, info))
 		return;
-	fm_lock(&process.lock);
+	fm_lock_quietly(&process.lock);
 	if (!atomic_load(&process.held)) {
 		process.info = *info;
 		atomic_store(&process.held, true);
@@ -98,7 +98,7 @@ static bool take_held(siginfo_t *ret)
 		view.held = false;
 		got = true;
 	} else {
-		fm_lock(&process.lock);
+		fm_lock_quietly(&process.lock);
 		if (atomic_load(&process.held)) {
 			*ret = process.info;
 			atomic_store(&process.held, false);
@@ -140,7 +140,7 @@ void fm_view_set(bool blocked)
 /* Around fork, so that the child does not inherit a lock held elsewhere. */
 void fm_mask_fork_lock(void)
 {
-	fm_lock(&process.lock);
+	fm_lock_quietly(&process.lock);
 }
 
 void fm_mask_fork_unlock(void)
@@ -151,7 +151,8 @@ void fm_mask_fork_unlock(void)
 /* Pending signals are not inherited. */
 void fm_mask_fork_child(void)
 {
-	view.held = false;
+	if (view.held)
+		view.held = false;
 	atomic_store(&process.held, false);
 	atomic_store(&process.waiter, 0);
 }

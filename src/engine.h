@@ -600,6 +600,11 @@ void fm_heap_lay(void);
 void fm_fork_prepare(void);
 void fm_fork_parent(void);
 void fm_fork_child(void);
+/* [plain] The same where nothing of ours was ever in use, and all three are
+ * left out. Once more with signals blocked, from there to the fork. */
+bool fm_fork_unused(void);
+/* [plain] In the child of such a fork. */
+void fm_fork_child_unused(void);
 
 /* [any] Does a thread of the engine live, of which libc does not know? None
  * does where the process has been killed, and a child of vfork goes on in its

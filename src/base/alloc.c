@@ -14,7 +14,7 @@ static struct fm_lock lock = FM_LOCK(FM_RANK_ALLOC);
 
 void fm_alloc_lock(void)
 {
-	fm_lock(&lock);
+	fm_lock_quietly(&lock);
 }
 
 void fm_alloc_unlock(void)
@@ -33,7 +33,7 @@ static struct caller alloc_enter(void)
 	struct caller c = { .err = errno };
 
 	fm_block_signals(&c.mask);
-	fm_lock(&lock);
+	fm_lock_quietly(&lock);
 	return c;
 }
 

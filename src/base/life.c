@@ -2,6 +2,7 @@
 #include "life.h"
 
 #include "engine.h"
+#include "lock.h"
 #include "log.h"
 #include "sys.h"
 
@@ -37,6 +38,7 @@ bool fm_life_refused(void)
 
 void fm_life_rests(void)
 {
+	fm_use_begins();
 	atomic_store(&rests, true);
 }
 
@@ -128,11 +130,16 @@ void fm_life_second(void)
 			l->second();
 }
 
+void fm_life_child(void)
+{
+	is_child = true;
+}
+
 void fm_life_forked(void)
 {
 	bool ran = state == RUNNING;
 
-	is_child = true;
+	fm_life_child();
 	atomic_store(&rests, false);
 	if (ran)
 		state = IDLE;
@@ -146,6 +153,7 @@ void fm_life_forked(void)
 
 void fm_life_stop(void)
 {
+	fm_use_begins();
 	EACH_DOWN(l)
 		if (l->stop)
 			l->stop();

@@ -106,5 +106,7 @@ extern _Atomic bool fm_life_after_exec;
 void fm_life_beside(void);
 void fm_life_second(void);
 void fm_life_forked(void);
+/* Without it, where nothing was in use: there is nothing to forget. */
+void fm_life_child(void);
 void fm_life_stop(void);
 void fm_life_dead(int pid, bool executed);

@@ -23,7 +23,19 @@ struct fm_lock {
 #define FM_LOCK(rank) { 0 }
 #endif
 
-static inline bool fm_trylock(struct fm_lock *l)
+/* Something of ours is, or was, in use: a lock has been taken. Those of the
+ * allocator and of the shim say nothing, they are taken quietly. What is
+ * changed without a lock, and has to be forgotten in a child of fork, says it
+ * itself. A child has it from its parent. */
+extern _Atomic bool fm_used;
+
+static inline void fm_use_begins(void)
+{
+	if (!atomic_load_explicit(&fm_used, memory_order_relaxed))
+		atomic_store(&fm_used, true);
+}
+
+static inline bool fm_trylock_quietly(struct fm_lock *l)
 {
 	uint32_t free = 0;
 
@@ -33,17 +45,29 @@ static inline bool fm_trylock(struct fm_lock *l)
 	return true;
 }
 
-static inline void fm_lock(struct fm_lock *l)
+static inline bool fm_trylock(struct fm_lock *l)
+{
+	fm_use_begins();
+	return fm_trylock_quietly(l);
+}
+
+static inline void fm_lock_quietly(struct fm_lock *l)
 {
 	fm_check_ask(l, fm_lock_rank(l));
 	for (int i = 0; i < 40; i++) {
-		if (fm_trylock(l))
+		if (fm_trylock_quietly(l))
 			return;
 		fm_cpu_relax();
 	}
 	while (atomic_exchange(&l->word, 2) != 0)
 		fm_futex_wait(&l->word, 2, NULL);
 	fm_check_got(l, fm_lock_rank(l));
+}
+
+static inline void fm_lock(struct fm_lock *l)
+{
+	fm_use_begins();
+	fm_lock_quietly(l);
 }
 
 static inline void fm_unlock(struct fm_lock *l)

@@ -22,9 +22,10 @@
 #define TRIES 64
 #define FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 
-static _Atomic uint64_t used;
+static _Atomic uint64_t taken;
 
 _Thread_local bool fm_signals_blocked;
+_Atomic bool fm_used;
 
 FM_FAULT void *fm_sys_far(size_t len, int prot)
 {
@@ -32,7 +33,7 @@ FM_FAULT void *fm_sys_far(size_t len, int prot)
 	void *p;
 
 	for (int i = 0; i < TRIES; i++) {
-		uint64_t at = atomic_fetch_add(&used, size) % SPAN;
+		uint64_t at = atomic_fetch_add(&taken, size) % SPAN;
 
 		if (at + size > SPAN)
 			continue;
@@ -44,7 +45,7 @@ FM_FAULT void *fm_sys_far(size_t len, int prot)
 			fm_sys_munmap(p, len); /* took it as a mere hint */
 		else if (p != (void *)-(intptr_t)EEXIST)
 			return p;
-		atomic_fetch_add(&used, 1ull << 30);
+		atomic_fetch_add(&taken, 1ull << 30);
 	}
 	return fm_sys_mmap(NULL, len, prot, FLAGS, -1, 0);
 }

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "base/life.h"
+#include "base/lock.h"
 #include "base/sys.h"
 #include "base/types.h"
 #include "mapops.h"
@@ -12,6 +13,7 @@ static _Atomic bool all_locked;
 
 void fm_memory_lock(bool yes)
 {
+	fm_use_begins();
 	atomic_store(&all_locked, yes);
 }
 

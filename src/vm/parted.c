@@ -5,6 +5,7 @@
  */
 #include "advise/advise.h"
 #include "base/life.h"
+#include "base/lock.h"
 #include "base/pause.h"
 #include "base/tables.h"
 #include "engine.h"
@@ -58,6 +59,7 @@ static void have_handed_over(void)
 
 void fm_table_parts(void)
 {
+	fm_use_begins();
 	atomic_fetch_add(&fm_tables_split, 1);
 	if (fm_table_is_other())
 		have_handed_over();

@@ -758,7 +758,8 @@ void fm_engine_flush_all(void)
 
 void fm_engine_flush_for_others(void)
 {
-	atomic_store(&fm_fds_shared, true);
+	if (!atomic_load(&fm_fds_shared))
+		atomic_store(&fm_fds_shared, true);
 	fm_engine_flush_all();
 }
 

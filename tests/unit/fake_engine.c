@@ -446,6 +446,15 @@ int fm_remap_file_pages(void *addr, size_t size, int prot, size_t pgoff,
 	return -EINVAL;
 }
 
+bool fm_fork_unused(void)
+{
+	return false;
+}
+
+void fm_fork_child_unused(void)
+{
+}
+
 void fm_fork_prepare(void)
 {
 	fm_lock(&big_lock);
