@@ -15,7 +15,7 @@ class Tpcc(Workload):
     name, about = "tpcc", f"TPC-C's new-order, payment, order-status, SQLite mmap_size, {THREADS} threads"
     own = 40 << 20  # Python, connections
     figure, variants = "neworders", ("mmap_size=0",)
-    verdict = "with map-ahead = 0, or SQLite's own mmap_size=0 without the library"
+    verdict = "with serve = advised, or SQLite's own mmap_size=0 without the library"
 
     def data(self, place):
         return place.path(f"tpcc.{place.scale:g}")

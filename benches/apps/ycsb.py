@@ -87,7 +87,7 @@ class Mdbx(Ycsb):
 class Rocksdb(Ycsb):
     mode, variants = "RocksDB mmap_reads and mmap_writes", ("blockcache",)
     own = 40 << 20  # and memtables
-    verdict = "leave it alone: it gives MADV_RANDOM itself"
+    verdict = "as you like: it gives MADV_RANDOM itself"
 
     def program(self, place):
         place.headers("librocksdb-dev")
