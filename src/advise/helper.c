@@ -47,7 +47,9 @@ const char *fm_helper_source(void)
 {
 	const struct fm_source *s = atomic_load(&source);
 
-	return s && atomic_load(&state) == RUNNING ? s->name : NULL;
+	if (atomic_load(&state) != RUNNING)
+		return NULL;
+	return s ? s->name : "waits";
 }
 
 static void note_reads(const struct fm_advised_use *use)
