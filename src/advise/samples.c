@@ -40,6 +40,7 @@ struct ring {
 static struct ring rings[THREADS];
 static unsigned nrings, turn, nlinks, nthreads;
 static bool on;
+static int me;
 static int task = -1; /* /proc/self/task */
 static uint64_t anew_ms;
 
@@ -138,8 +139,8 @@ static void want(const char *name, void *arg)
 	struct wanted *w = arg;
 	const int tid = atoi(name);
 
-	if (name[0] == '.' || fm_thread_is(tid) || w->seen++ < w->from ||
-	    w->n == THREADS)
+	if (name[0] == '.' || tid == me || fm_thread_is(tid) ||
+	    w->seen++ < w->from || w->n == THREADS)
 		return;
 	w->tid[w->n++] = tid;
 }
@@ -310,6 +311,7 @@ static int samples_start(void)
 	nrings = turn = nlinks = nthreads = 0; /* a parent's are not here */
 	anew_ms = 0;
 	on = true;
+	me = (int)fm_sys0(SYS_gettid);
 	task = fm_sys_open("/proc/self/task", O_RDONLY | O_DIRECTORY, 0);
 	err = task < 0 ? task : follow_if_changed();
 	if (err)
