@@ -3,49 +3,24 @@
  * child maps, and its child, and the parent after them; what the parent has
  * said by then is not inherited (mlockall), what a handler maps between two
  * forks is seen by the second's child. */
-#include "ct.h"
-
-#define N (64 * PAGE)
+#include "idle.h"
 
 static char *p;
 
-static char *map_file(void)
-{
-	int fd = open(ct_path("f"), O_RDWR);
-	char *m = ct_map(fd, N, RW, MAP_SHARED, 0);
-
-	close(fd);
-	return m;
-}
-
-static void use(const char *who)
-{
-	char *m = map_file();
-	int bad = 0;
-
-	for (size_t i = 0; i < N; i += PAGE)
-		bad += !ct_matches(m + i + 8, 64, i + 8);
-	m[0]++;
-	m[N - 1]++;
-	say("X33 %s: wrong %d, after %d stores", who, bad,
-	    (unsigned char)m[0] - ct_byte(0));
-	munmap(m, N);
-}
-
 static void unused_grandchild(void)
 {
-	use("grandchild");
+	use("X33", "grandchild");
 }
 
 static void forks_before(void)
 {
 	say_child("X33 grandchild", unused_grandchild);
-	use("child, after its own");
+	use("X33", "child, after its own");
 }
 
 static void maps_itself(void)
 {
-	use("child");
+	use("X33", "child");
 	say_child("X33 child's child", unused_grandchild);
 }
 
@@ -75,6 +50,6 @@ int main(int argc, char **argv)
 	say("X33 stored by the child: %d",
 	    (unsigned char)p[2 * PAGE] - ct_byte(2 * PAGE));
 	munmap(p, N);
-	use("parent");
+	use("X33", "parent");
 	return 0;
 }
