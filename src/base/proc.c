@@ -96,9 +96,9 @@ int fm_proc_maps(const char *path, char *buf, size_t size,
 	return r.err;
 }
 
-#define OWN_MAPS "/proc/self/maps"
-
 /* PROCMAP_QUERY: one mapping, without printing all of them. */
+static _Atomic bool no_query; /* the kernel is older */
+
 struct map_query {
 	uint64_t size, flags, addr;
 	uint64_t start, end, vma_flags, page_size, offset, inode;
@@ -118,7 +118,7 @@ static int query(int fd, struct map_query *q)
 bool fm_proc_map_at(uintptr_t at, ino_t ino)
 {
 	struct map_query q = { .addr = at };
-	int fd = at ? fm_sys_open(OWN_MAPS, O_RDONLY, 0) : -1;
+	int fd = at ? fm_sys_open(FM_OWN_MAPS, O_RDONLY, 0) : -1;
 	bool there;
 
 	if (fd < 0)
@@ -196,6 +196,8 @@ static void ask_maps(void *arg)
 	f->err = proc_ask_each(fd, f->ino, f->buf, f->size, &f->then);
 	if (f->err == -ENOENT)
 		f->err = 0;
+	if (f->err == -ENOTTY)
+		atomic_store(&no_query, true);
 	fm_sys_close(fd);
 }
 
@@ -204,9 +206,11 @@ int fm_proc_maps_of(const char *path, ino_t ino, char *buf, size_t size,
 		    void *arg)
 {
 	struct filter f = { .then.one = one, .then.arg = arg, .path = path,
-			    .ino = ino, .buf = buf, .size = size };
+			    .ino = ino, .buf = buf, .size = size,
+			    .err = -ENOTTY };
 
-	fm_apart_from_fds(ask_maps, &f);
+	if (!atomic_load(&no_query))
+		fm_apart_from_fds(ask_maps, &f);
 	return f.err ? fm_proc_maps(path, buf, size, proc_is_of, &f) : 0;
 }
 

@@ -28,8 +28,10 @@ struct fm_proc_map {
 	const char *path;
 };
 
-/* [any] Calls one() for each mapping, until it says true. path:
- * "/proc/self/maps" or its like. buf holds a part of it at a time. 0, or -errno
+#define FM_OWN_MAPS "/proc/self/maps"
+
+/* [any] Calls one() for each mapping, until it says true. path: FM_OWN_MAPS, or
+ * of another process. buf holds a part of it at a time. 0, or -errno
  * if it cannot be opened. */
 int fm_proc_maps(const char *path, char *buf, size_t size,
 		 bool (*one)(const struct fm_proc_map *m, void *arg),
@@ -68,7 +70,8 @@ bool fm_proc_thread_waits(const char *tid);
 /* Is thread `tid` of this process one that the kernel has made for a ring? It
  * ends with the process. */
 bool fm_proc_is_worker(const char *tid, char *ret_state);
-/* The same of one that has not ended and does not end: else false. */
+/* Does thread `tid` of this process go on? False: it has ended, or ends.
+ * *ret_worker: as fm_proc_is_worker. */
 bool fm_proc_thread_goes_on(const char *tid, bool *ret_worker);
 
 /* The system call that thread `tid` of this process is in. False: it runs, has

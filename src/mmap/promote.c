@@ -277,7 +277,7 @@ static bool promote_is_all(const struct take *t)
 
 	for (unsigned k = 0; k < t->n; k++)
 		want += len_of(&t->v[k].r);
-	return !fm_proc_maps_of("/proc/self/maps", t->f->ino, buf, sizeof(buf),
+	return !fm_proc_maps_of(FM_OWN_MAPS, t->f->ino, buf, sizeof(buf),
 				promote_look_at_line, &look) &&
 	       !look.wrong && look.found == want;
 }

@@ -15,7 +15,6 @@
 #include "tunables.h"
 #include "unserved.h"
 
-#define MAPS "/proc/self/maps"
 #define ANY ((dev_t)-1) /* device: seen in the maps, which do not say */
 #define BUSY 1     /* bits: no page, no length: about to be mapped */
 #define LONGEST ((size_t)FM_PAGE_MASK << FM_PAGE_SHIFT)
@@ -234,7 +233,7 @@ static void add_blind(void)
 
 	if (!short_maps_look(what))
 		return;
-	if (fm_proc_maps(MAPS, buf, sizeof(buf), add_line, NULL))
+	if (fm_proc_maps(FM_OWN_MAPS, buf, sizeof(buf), add_line, NULL))
 		atomic_store(&fm_serve_incomplete, true);
 	else
 		fm_short_map_forget(what);
@@ -255,7 +254,7 @@ static bool still_mapped(const struct stat *st, uintptr_t *at)
 	if (fm_proc_map_at(*at, st->st_ino))
 		return true;
 	*at = 0;
-	return fm_proc_maps_of(MAPS, st->st_ino, buf, sizeof(buf),
+	return fm_proc_maps_of(FM_OWN_MAPS, st->st_ino, buf, sizeof(buf),
 			       short_maps_look_at_line, at) ||
 	       *at;
 }

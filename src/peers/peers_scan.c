@@ -252,7 +252,7 @@ bool fm_peers_unseen(const struct fm_file *f, const struct fm_peers_wish *w)
 
 	if (!w->end)
 		return false;
-	if (fm_proc_maps_of("/proc/self/maps", f->ino, buf, sizeof(buf),
+	if (fm_proc_maps_of(FM_OWN_MAPS, f->ino, buf, sizeof(buf),
 			    look_at_own, &o))
 		return true; /* cannot tell: assume the worst */
 	fm_lately_add(&spent, fm_now_ms(), fm_cpu_ns() - from);
