@@ -162,6 +162,7 @@ void fm_fork_done_child(void)
 		atomic_store(&home->pid, 0);
 		atomic_store(&home->lives, 1);
 	}
+	/* stored only where another: else the page stays the parent's */
 	if (vforks)
 		vforks = false;
 	if (atomic_load(&reaper))

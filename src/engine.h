@@ -600,8 +600,9 @@ void fm_heap_lay(void);
 void fm_fork_prepare(void);
 void fm_fork_parent(void);
 void fm_fork_child(void);
-/* [plain] The same where nothing of ours was ever in use, and all three are
- * left out. Once more with signals blocked, from there to the fork. */
+/* [plain] Was nothing of ours ever in use, and is there one thread? Then a fork
+ * leaves all three out. Who is told so blocks signals, asks once more, and has
+ * them blocked until the fork is over. */
 bool fm_fork_unused(void);
 /* [plain] In the child of such a fork. */
 void fm_fork_child_unused(void);

@@ -21,7 +21,8 @@ void fm_helper_need(void);
 void fm_helper_fork_begins(void);
 void fm_helper_fork_ends(void);
 
-/* [any] By which source it goes; NULL: it is not there. */
+/* [any] By which source it goes; "waits": for the first read; NULL: it is not
+ * there. */
 const char *fm_helper_source(void);
 
 /* For the statistics. */

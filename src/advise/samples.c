@@ -40,7 +40,7 @@ struct ring {
 static struct ring rings[THREADS];
 static unsigned nrings, turn, nlinks, nthreads;
 static bool on;
-static int me;
+static int me; /* who collects, in a unit test none of ours */
 static int task = -1; /* /proc/self/task */
 static uint64_t anew_ms;
 

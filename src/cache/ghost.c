@@ -16,8 +16,6 @@
 /* Fingerprint and time, one word a slot. */
 static _Atomic uint32_t *ghost;
 static uint64_t mask;
-/* Before that nothing is looked for: each look-up would touch a page. */
-static _Atomic bool any;
 static _Atomic uint64_t evicted, came_back, away;
 static _Atomic uint64_t left; /* pages, those of units as well */
 
@@ -94,8 +92,6 @@ static FM_FAULT uint32_t now_of(const struct fm_file *f)
 
 static FM_FAULT void ghost_remember(uint64_t h, uint32_t at)
 {
-	if (!atomic_load_explicit(&any, memory_order_relaxed))
-		atomic_store_explicit(&any, true, memory_order_relaxed);
 	atomic_store_explicit(ghost_slot_of(h), (uint32_t)(h >> 48) << 16 | at,
 			      memory_order_relaxed);
 }
@@ -121,7 +117,7 @@ static FM_FAULT int age_of(uint64_t h, uint32_t at)
 	uint32_t g, age;
 	bool known;
 
-	if (!atomic_load_explicit(&any, memory_order_relaxed))
+	if (!fm_ghost_left()) /* the look-up would touch a page */
 		return -1;
 	g = atomic_load_explicit(ghost_slot_of(h), memory_order_relaxed);
 	age = (at - (g & 0xffff)) & 0xffff;
