@@ -12,8 +12,6 @@
 
 struct fm_backup fm_backup = { .sock = { -1, -1 } };
 
-#define REGISTRY FM_MAX_FILES /* the first of them */
-
 FM_FAULT int fm_backup_pid(void)
 {
 	return (int)atomic_load(&fm_backup.tid);
@@ -22,9 +20,17 @@ FM_FAULT int fm_backup_pid(void)
 /* ---- in the process that keeps them ------------------------------------- */
 
 struct message {
-	uint32_t id;
+	uint32_t id; /* of a file, or behind them FM_BACKUP_... */
 	bool add;
 };
+
+static int *backup_number(uint32_t id)
+{
+	if (id < FM_MAX_FILES)
+		return &fm_backup.file_fd[id];
+	id -= FM_MAX_FILES;
+	return id < FM_BACKUPS ? &fm_backup.kept[id] : NULL;
+}
 
 /* One message and its descriptor. False when there is none. */
 bool fm_backup_take(int sock)
@@ -41,14 +47,15 @@ bool fm_backup_take(int sock)
 	long n =
 		fm_sys3(SYS_recvmsg, sock, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	struct cmsghdr *cm = n > 0 ? CMSG_FIRSTHDR(&h) : NULL;
+	int *number = n == sizeof(msg) ? backup_number(msg.id) : NULL;
 
-	if (n != sizeof(msg) || msg.id >= REGISTRY + FM_CLAIM_FDS)
+	if (!number)
 		return n > 0;
-	if (fm_backup.file_fd[msg.id] >= 0)
-		fm_sys_close(fm_backup.file_fd[msg.id]);
-	fm_backup.file_fd[msg.id] = -1;
+	if (*number >= 0)
+		fm_sys_close(*number);
+	*number = -1;
 	if (msg.add && cm && cm->cmsg_type == SCM_RIGHTS)
-		memcpy(&fm_backup.file_fd[msg.id], CMSG_DATA(cm), sizeof(int));
+		memcpy(number, CMSG_DATA(cm), sizeof(int));
 	return true;
 }
 
@@ -71,7 +78,7 @@ static FM_FAULT int get_fd(int fd)
 	return got < 0 ? got : fm_fd_raise(got);
 }
 
-FM_FAULT int fm_backup_getfd(enum fm_backup_what what)
+FM_FAULT int fm_backup_getfd(unsigned what)
 {
 	return get_fd(fm_backup.kept[what]);
 }
@@ -141,7 +148,9 @@ void fm_backup_drop(struct fm_file *f)
 void fm_backup_registry(unsigned k, int fd)
 {
 	if (fd >= 0 && fm_backup.sock[0] >= 0 && fm_backup_pid())
-		send_message((struct message){ REGISTRY + k, true }, fd);
+		send_message((struct message){ FM_MAX_FILES +
+						       FM_BACKUP_PLACE + k,
+					       true }, fd);
 }
 
 int fm_backup_file(struct fm_file *f)

@@ -22,8 +22,14 @@ int fm_backup_pid(void);
 
 /* [fault] A copy of a descriptor as it was when the process started, raised and
  * registered as ours. New number or -errno. */
-enum fm_backup_what { FM_BACKUP_UFFD, FM_BACKUP_HOME, FM_BACKUPS };
-int fm_backup_getfd(enum fm_backup_what what);
+#define FM_CLAIM_FDS 16 /* size: files */
+enum {
+	FM_BACKUP_UFFD,
+	FM_BACKUP_HOME,
+	FM_BACKUP_PLACE, /* of claims on files, the first */
+	FM_BACKUPS = FM_BACKUP_PLACE + FM_CLAIM_FDS
+};
+int fm_backup_getfd(unsigned what);
 /* [fault] Like fm_backup_getfd, of the file's descriptor that fm_backup_file
  * has sent. */
 int fm_backup_get_file(const struct fm_file *f);
@@ -35,9 +41,8 @@ int fm_backup_get_file(const struct fm_file *f);
  * 0 or -errno. */
 int fm_backup_file(struct fm_file *f);
 void fm_backup_drop(struct fm_file *f);
-/* [plain] The registry of processes number k is another file now, open as fd:
+/* [plain] The place of claims number k is another file now, open as fd:
  * our claims on it are to last as long as the guardian writes. */
-#define FM_CLAIM_FDS 16 /* size: files */
 void fm_backup_registry(unsigned k, int fd);
 
 /* ---- for the process that keeps them ------------------------------------- */
@@ -50,10 +55,10 @@ extern struct fm_backup {
 	int owner;            /* the program */
 	int sock[2];          /* [0] the program's end, [1] the other */
 	struct stat sock_is;  /* what the program's end was */
-	int kept[FM_BACKUPS]; /* numbers in its table */
-	/* Numbers in its table; behind them the registries of processes, as
-	 * opened since. Their descriptions have the program's claims. */
-	int32_t file_fd[FM_MAX_FILES + FM_CLAIM_FDS];
+	/* Numbers in its table. The descriptions of places have the program's
+	 * claims. */
+	int kept[FM_BACKUPS];
+	int32_t file_fd[FM_MAX_FILES];
 } fm_backup;
 
 /* [plain] Receive one message and its descriptor. False when there is none. Raw

@@ -33,8 +33,9 @@ static FM_FAULT void fd_recovery_tell(const char *what, int err)
 
 /* ---- from the guardian ------------------------------------------------- */
 
-FM_FAULT bool fm_recover_uffd(_Atomic int *number, int was)
+FM_FAULT bool fm_recover_fd(_Atomic int *number, int was, unsigned what)
 {
+	const bool place = what >= FM_BACKUP_PLACE;
 	uint64_t old;
 	int fd;
 
@@ -44,8 +45,9 @@ FM_FAULT bool fm_recover_uffd(_Atomic int *number, int was)
 	fm_lock(&lock);
 	fd = atomic_load(number);
 	if (fd == was) {
-		fd = fm_backup_getfd(FM_BACKUP_UFFD);
-		fd_recovery_tell("userfaultfd", fd);
+		fd = fm_backup_getfd(what);
+		if (fd >= 0 || !place) /* else it is opened anew */
+			fd_recovery_tell(place ? "claims" : "userfaultfd", fd);
 		if (fd >= 0) {
 			fm_fd_forget(was);
 			atomic_store(number, fd);

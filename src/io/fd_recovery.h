@@ -20,10 +20,10 @@ static inline bool fm_is_lost(long err)
 	       err == -ENXIO;
 }
 
-/* [fault] A new number for userfaultfd, or the home ring, whose number was
- * `was`, from the guardian. True: there is one, try again. `number`: where it
- * is kept. */
-bool fm_recover_uffd(_Atomic int *number, int was);
+/* [fault] A new number for what the guardian keeps (FM_BACKUP_...), or for the
+ * home ring, whose number was `was`. True: there is one, try again. `number`:
+ * where it is kept. */
+bool fm_recover_fd(_Atomic int *number, int was, unsigned what);
 bool fm_recover_home(int was);
 
 /* [fault] The descriptor of a file, without io_uring. */

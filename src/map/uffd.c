@@ -76,7 +76,7 @@ FM_FAULT void fm_uffd_set_fd(int fd)
 
 FM_FAULT bool fm_uffd_lost(int was)
 {
-	return fm_recover_uffd(&uffd, was);
+	return fm_recover_fd(&uffd, was, FM_BACKUP_UFFD);
 }
 
 FM_FAULT const struct fm_uffd_caps *fm_uffd_caps(void)

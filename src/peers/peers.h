@@ -69,8 +69,8 @@ void fm_peers_gave_up(struct fm_file *f);
 /* [plain] Child of fork: the entries are the parent's. */
 void fm_peers_reset(void);
 /* [plain] The descriptors whose life is our claims', for the guardian to keep
- * until the last page is written: how many, FM_CLAIM_FDS at most. */
-unsigned fm_peers_fds(int *ret);
+ * until the last page is written: FM_CLAIM_FDS, -1: none. */
+void fm_peers_fds(int *ret);
 /* [any] Is there anybody whom a child of fork could ask for f? */
 bool fm_peers_can_ask(const struct fm_file *f);
 

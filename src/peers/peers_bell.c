@@ -45,6 +45,11 @@ bool fm_bell_deaf(void)
 	return atomic_load(&bell_deaf);
 }
 
+void fm_bell_lost(void)
+{
+	atomic_store(&bell_deaf, true);
+}
+
 void fm_bell_hear(unsigned k, int place)
 {
 	char path[FM_PROC_FD];

@@ -41,6 +41,18 @@ const struct fm_place *fm_place_at(unsigned k)
 	return &places[k];
 }
 
+/* Another description would have none of our claims, and meet those that the
+ * guardian's keeps. */
+int fm_place_fd(unsigned k)
+{
+	const int fd = places[k].fd;
+
+	if (fd < 0 || !fm_sys_may_ask() || fm_fd_still_ours(fd) ||
+	    fm_recover_fd(&places[k].fd, fd, FM_BACKUP_PLACE + k))
+		return places[k].fd;
+	return -1;
+}
+
 int fm_place_state(unsigned k)
 {
 	return places[k].state;
@@ -196,11 +208,13 @@ static int open_as(struct fm_place *p)
 int fm_place_look(unsigned k, int *ret_old)
 {
 	struct fm_place *p = &places[k];
-	const int old = p->fd;
 	char path[FM_PLACE_PATH];
 	const char *in;
 	struct stat st;
+	int old;
 
+	fm_place_fd(k);
+	old = p->fd;
 	*ret_old = -1;
 	if (old < 0)
 		return k ? -ENOENT : open_as(p);

@@ -23,7 +23,8 @@ struct fm_peers_wish;
  * peers_places.c: the files that claims are put in, [0] root's for all, and
  * those of single users. [plain], under the space lock.
  *
- * at, of: by number, or by owner; -ENOENT. open: as `of`, opened if need be,
+ * at, of: by number, or by owner; -ENOENT. fd: its descriptor, found again if
+ * the program has closed it, or -1. open: as `of`, opened if need be,
  * made if it is ours; the number or -errno. look: at one that is open, or at
  * root's; 0: it can be trusted. *ret_old: the descriptor that it had if it is
  * another one now, to be dropped, or -1. state: what that said, or the last
@@ -35,10 +36,11 @@ struct fm_peers_wish;
 #define FM_PLACE_PATH 48
 struct fm_place {
 	uid_t owner;
-	int fd;    /* or -1 */
+	_Atomic int fd; /* or -1 */
 	int state; /* 0 or -errno */
 };
 const struct fm_place *fm_place_at(unsigned k); /* [any] */
+int fm_place_fd(unsigned k);                    /* [any] */
 int fm_place_open(uid_t owner);
 int fm_place_look(unsigned k, int *ret_old);
 int fm_place_state(unsigned k);
@@ -127,14 +129,15 @@ bool fm_peers_no_writer(int fd);
 
 /*
  * [plain] peers_bell.c: what wakes the watcher, and who that is. start: the
- * descriptor or -1. deaf: a place is not heard, ask. empty: it has been heard.
- * here: the calling thread is it. tid: its id, which blocks all signals; 0:
- * not running yet. is_us: is this the process that watches, and no child of
- * vfork in its memory?
+ * descriptor or -1. deaf: a place is not heard, ask. lost: none is. empty: it
+ * has been heard. here: the calling thread is it. tid: its id, which blocks all
+ * signals; 0: not running yet. is_us: is this the process that watches, and no
+ * child of vfork in its memory?
  */
 int fm_bell_start(void);
 int fm_nudge_start(void);
 void fm_bell_hear(unsigned k, int place); /* under the space lock */
+void fm_bell_lost(void);
 void fm_bell_empty(void);
 void fm_nudge_empty(void);
 void fm_bell_reset(void); /* in the child of fork */

@@ -42,14 +42,10 @@
 #define OTHERS_WRITE (S_IWGRP | S_IWOTH)
 #define COMMON 0 /* unit: the number of a place */
 
-unsigned fm_peers_fds(int *ret)
+void fm_peers_fds(int *ret)
 {
-	unsigned n = 0;
-
 	for (unsigned k = 0; k < FM_PLACES; k++)
-		if (fm_place_at(k)->fd >= 0)
-			ret[n++] = fm_place_at(k)->fd;
-	return n;
+		ret[k] = fm_place_fd(k);
 }
 
 static bool peers_registry_is_open(unsigned k)
@@ -202,7 +198,7 @@ static int lock_byte(unsigned k, int cmd, short type, off_t at,
 {
 	struct flock l = { .l_type = type, .l_whence = SEEK_SET,
 			   .l_start = at, .l_len = 1 };
-	int err = (int)fm_sys3(SYS_fcntl, fm_place_at(k)->fd, cmd, &l);
+	int err = (int)fm_sys3(SYS_fcntl, fm_place_fd(k), cmd, &l);
 
 	if (ret_type)
 		*ret_type = l.l_type;
@@ -311,7 +307,7 @@ void fm_registry_notify(void)
 	char c = 0;
 
 	for (unsigned k = 0; k < FM_PLACES; k++)
-		if (fm_fd_still_ours(fm_place_at(k)->fd))
+		if (fm_fd_still_ours(fm_place_fd(k)))
 			fm_sys_pwrite(fm_place_at(k)->fd, &c, 1, 0);
 }
 

@@ -346,6 +346,20 @@ static int next_look_ms(void)
 	return open < 0 || (readers >= 0 && readers < open) ? readers : open;
 }
 
+/* The program has closed what is polled, by a call that nobody saw, and may
+ * have something else there. Who asks for a file is answered still. */
+static int gone_deaf(struct pollfd *p, unsigned n)
+{
+	fm_log(FM_LOG_WARN, "the program has closed descriptors of fastmap: "
+	       "programs that use its files without fastmap are not noticed "
+	       "any more");
+	fm_hear_less(1);
+	fm_bell_lost();
+	for (unsigned k = 0; k < n; k++)
+		p[k].fd = -1;
+	return 0;
+}
+
 static void *watcher(void *arg)
 {
 	struct pollfd p[] = {
@@ -363,13 +377,8 @@ static void *watcher(void *arg)
 				   next_look_ms();
 		int n = peers_watch_wait_for(p, 4, wait);
 
-		if (n > 0 && (p[0].revents & POLLNVAL)) {
-			fm_log(FM_LOG_WARN, "the program has closed "
-			       "descriptors of fastmap: other users of its "
-			       "files are not noticed any more");
-			fm_hear_less(1);
-			return NULL;
-		}
+		if (n > 0 && p[0].revents && !fm_sys_is_anon(bell))
+			n = gone_deaf(p, 4);
 		if (fm_bell_deaf() || (n > 0 && p[0].revents))
 			rung();
 		if (n > 0 && p[1].revents && hear_some())
@@ -410,7 +419,7 @@ int fm_watch_start(void)
 	fm_marks_start(&fan, &ino_fd);
 	nudge = fan < 0 ? -1 : fm_nudge_start();
 	for (unsigned k = 0; k < FM_PLACES; k++)
-		if (fm_place_at(k)->fd >= 0)
+		if (fm_place_fd(k) >= 0)
 			fm_bell_hear(k, fm_place_at(k)->fd);
 	keep_groups();
 	self = fm_sys_getpid();

@@ -178,7 +178,8 @@ static void keep_what_we_need(int pidfd, int pagemap)
 	keep[n++] = pagemap;
 	keep[n++] = g.pipe[0];
 	keep[n++] = fm_backup.sock[1];
-	n += (int)fm_peers_fds(keep + n);
+	for (unsigned k = 0; k < FM_CLAIM_FDS; k++)
+		keep[n++] = fm_backup.kept[FM_BACKUP_PLACE + k];
 	for (int fd = fm_fd_next(0); fd >= 0 && n < KEEP;
 	     fd = fm_fd_next(fd + 1))
 		if (worth_keeping(fd))
@@ -351,6 +352,7 @@ static int guardian_start(void)
 	atomic_store(&g.done, atomic_load(&g.order));
 	fm_backup.kept[FM_BACKUP_UFFD] = fm_uffd_fd();
 	fm_backup.kept[FM_BACKUP_HOME] = fm_home_guarded();
+	fm_peers_fds(&fm_backup.kept[FM_BACKUP_PLACE]);
 	err = open_ends();
 	if (err)
 		return err;

@@ -74,11 +74,12 @@ static int helper_map(const struct fm_kmap *k, int fd)
 
 static bool may_not_open(int err)
 {
-	return err == -EACCES || err == -EPERM || err == -EROFS;
+	return err == -EACCES || err == -EPERM || err == -EROFS ||
+	       err == -ENOENT;
 }
 
-/* The file may not be opened any more (chmod), which a mapping does not mind:
- * by a descriptor of ours. */
+/* The file may not be opened any more (chmod, or our number has been closed),
+ * which a mapping does not mind: by a descriptor of ours. */
 static int helper_fd(const struct helper *h, const struct fm_kmap *k)
 {
 	int fd = helper_open(h, k->write ? O_RDWR : O_RDONLY);
@@ -146,6 +147,7 @@ int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n)
 
 	if (fm_only_engine(f))
 		return -EOPNOTSUPP;
+	fm_recover_path(f);
 	fm_proc_fd(path, f->io->path);
 	err = run_helper(&h);
 	if (!may_not_open(err))
