@@ -47,7 +47,7 @@ static int self; /* our process id, while started */
 static struct fm_lock hear = FM_LOCK(FM_RANK_HEAR);
 static _Atomic bool hearing;     /* events have been read, but not heeded */
 static _Atomic bool lost;        /* events have been lost, at any time */
-static _Atomic int deaf;         /* threads of the program are in a sandbox */
+static _Atomic int deaf; /* threads in a sandbox, or descriptors gone */
 
 static void again_from(struct fm_file *f, off_t off, bool discard)
 {
@@ -166,7 +166,7 @@ static bool read_fan(void)
 
 	if (!fm_sys_is_anon(fan)) {
 		/* the program's, by a system call of its own */
-		fm_hear_less(1);
+		atomic_fetch_add(&deaf, 1);
 		return true;
 	}
 	atomic_store(&hearing, true);
@@ -353,7 +353,7 @@ static int gone_deaf(struct pollfd *p, unsigned n)
 	fm_log(FM_LOG_WARN, "the program has closed descriptors of fastmap: "
 	       "programs that use its files without fastmap are not noticed "
 	       "any more");
-	fm_hear_less(1);
+	atomic_fetch_add(&deaf, 1);
 	fm_bell_lost();
 	for (unsigned k = 0; k < n; k++)
 		p[k].fd = -1;
@@ -377,7 +377,8 @@ static void *watcher(void *arg)
 				   next_look_ms();
 		int n = peers_watch_wait_for(p, 4, wait);
 
-		if (n > 0 && p[0].revents && !fm_sys_is_anon(bell))
+		if (n > 0 && ((p[0].revents && !fm_sys_is_anon(bell)) ||
+			      (p[1].revents && !fm_sys_is_anon(fan))))
 			n = gone_deaf(p, 4);
 		if (fm_bell_deaf() || (n > 0 && p[0].revents))
 			rung();

@@ -131,11 +131,12 @@ static void release_private(void)
 }
 
 /* Could a child open it? Its mode may be another since it was mapped. */
-static bool can_open(const struct fm_file *f, bool writable)
+static bool can_open(struct fm_file *f, bool writable)
 {
 	char path[FM_PROC_FD];
 	long err;
 
+	fm_recover_path(f);
 	fm_proc_fd(path, f->io->path);
 	err = fm_sys4(SYS_faccessat2, AT_FDCWD, path,
 		      writable ? R_OK | W_OK : R_OK, AT_EACCESS);
@@ -389,9 +390,11 @@ static void path_done(struct fm_file *f)
 static int engine_maps(struct fm_file *f, const struct fm_kmap *k, size_t n)
 {
 	char path[FM_PROC_FD];
-	int fd = fm_sys_open(fm_proc_fd(path, f->io->path), O_RDONLY, 0);
-	int err = fd < 0 ? fd : 0;
+	int fd, err;
 
+	fm_recover_path(f);
+	fd = fm_sys_open(fm_proc_fd(path, f->io->path), O_RDONLY, 0);
+	err = fd < 0 ? fd : 0;
 	for (size_t i = 0; i < n && !err; i++)
 		err = fm_mmap_anew(fd, &k[i]);
 	if (fd >= 0)
