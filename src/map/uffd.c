@@ -351,6 +351,28 @@ void fm_uffd_wake_all(void)
 	fm_uffd_wake((void *)LOWEST, FM_ARCH_END - FM_PAGE - LOWEST);
 }
 
+/* Memory of this kind cannot be continued, and the kernel says so (EINVAL) as
+ * soon as it has found that it is registered: nothing happens to its pages. */
+static FM_FAULT bool is_registered(uintptr_t addr, size_t len)
+{
+	struct uffdio_continue c = { .range = { addr, len } };
+
+	return call(UFFDIO_CONTINUE, &c) != -ENOENT;
+}
+
+FM_FAULT bool fm_uffd_has(const void *addr, size_t len)
+{
+	const uintptr_t from = (uintptr_t)addr & ~(uintptr_t)(FM_PAGE - 1);
+	const uintptr_t to = (uintptr_t)addr + len;
+
+	if (is_registered(from, fm_page_up(to - from)))
+		return true;
+	for (uintptr_t a = from; a < to; a += FM_PAGE) /* in two parts? */
+		if (!is_registered(a, FM_PAGE))
+			return false;
+	return true;
+}
+
 _Atomic uint32_t fm_uffd_moving;
 
 void *fm_uffd_mremap(uintptr_t from, size_t old_len, size_t new_len, int flags,

@@ -73,6 +73,9 @@ int fm_uffd_take_in(void *addr, size_t len);
 long fm_uffd_copy(void *dst, const void *src, size_t len, bool protect);
 /* Turn write protection on or off. */
 int fm_uffd_protect(void *addr, size_t len, bool on);
+/* Is all of this memory registered still? An instruction of the program's own
+ * may have put something else there. By one call, unless it is in parts. */
+bool fm_uffd_has(const void *addr, size_t len);
 /* How often write protection has been turned on, or is about to be. */
 uint64_t fm_uffd_protects(void);
 /* Move present pages; both ends registered or plain anonymous, writable.

@@ -215,6 +215,17 @@ static FM_FAULT void end_io(struct fm_io *io, long res)
 	io->done = true;
 }
 
+/* Between its protection and its write others may run for long. What has been
+ * put in place of its memory meanwhile is not the file's: its pages stay dirty,
+ * until they are found to be gone. */
+static FM_FAULT bool wb_is_replaced(struct fm_io *io)
+{
+	if (fm_uffd_has(io->buf, io->len))
+		return false;
+	end_io(io, -EFAULT);
+	return true;
+}
+
 /* It has been cut meanwhile: its pages stay dirty, until they are found to lie
  * beyond the end. */
 static FM_FAULT bool wb_is_cut(struct fm_io *io, uint64_t size)
@@ -225,14 +236,16 @@ static FM_FAULT bool wb_is_cut(struct fm_io *io, uint64_t size)
 	return true;
 }
 
-/* Of what has waited for others, the size may have changed since. */
-static FM_FAULT void drop_cut(struct wb *w)
+/* Of what has waited for others, the size may have changed since, or the
+ * memory. */
+static FM_FAULT void drop_ended(struct wb *w)
 {
 	uint64_t size = (uint64_t)fm_file_size_now(w->queued[0]->file);
 	unsigned n = 0;
 
 	for (unsigned k = 0; k < w->nqueued; k++)
-		if (!wb_is_cut(w->queued[k], size))
+		if (!wb_is_cut(w->queued[k], size) &&
+		    !wb_is_replaced(w->queued[k]))
 			w->queued[n++] = w->queued[k];
 	w->nqueued = n;
 }
@@ -270,7 +283,7 @@ static FM_FAULT bool call_witness(struct fm_io *io)
 		return true;
 	}
 	size = (uint64_t)fm_file_size_now(io->file);
-	if (wb_is_cut(io, size) || stores(io, size))
+	if (wb_is_cut(io, size) || wb_is_replaced(io) || stores(io, size))
 		return true;
 	err = fm_witness_call(io);
 	if (err == -EAGAIN || err == -EFAULT)
@@ -333,7 +346,7 @@ static FM_FAULT void wb_submit_queued(struct wb *w)
 {
 	if (!w->nqueued)
 		return;
-	drop_cut(w);
+	drop_ended(w);
 	fm_ring_submit(w->ring, w->queued, w->nqueued);
 	w->nqueued = 0;
 	if (w->yields)
