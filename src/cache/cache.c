@@ -3,9 +3,8 @@
 
 #include "base/life.h"
 #include "base/shrinker.h"
+#include "entries.h"
 #include "evict_policy.h"
-#include "evict_queues.h"
-#include "evictor.h"
 #include "file/file.h"
 #include "frame.h"
 #include "ghost.h"
@@ -16,17 +15,11 @@
 #include "probe.h"
 #include "shares.h"
 #include "standby.h"
-#include "tunables.h"
 #include "writeback/writeback.h"
 
-#define RUN_SHIFT 6 /* bits: pages that came together leave together */
 #define BATCH 64
 #define MOST_LOOKED 4096 /* size: entries of a pool, in one go */
-#define FEW_ENTRIES 2048 /* size: of a queue, in 16 KiB */
-#define HUGE_FLAG FM_EVICT_UNIT
-#define PART_FLAG (1ull << 34) /* bits: FM_MAX_FILE_PAGES is 2^34 */
 
-static unsigned nshards = 1;
 static _Atomic uint32_t clock_hand; /* next shard to evict from */
 
 static void cache_reset(void)
@@ -35,176 +28,6 @@ static void cache_reset(void)
 	fm_cache_count_reset();
 	fm_lazyfree_reset();
 }
-
-/* ---- queue entries ---------------------------------------------------- */
-
-static FM_FAULT uint64_t pack(const struct fm_map *m, uint64_t i,
-			      enum fm_entry kind)
-{
-	return (uint64_t)m->id << 44 | (uint64_t)atomic_load(&m->gen) << 36 |
-	       (kind == FM_ENTRY_UNIT ? HUGE_FLAG : 0) |
-	       (kind == FM_ENTRY_PART ? PART_FLAG : 0) | i;
-}
-
-static FM_FAULT struct fm_map *unpack(uint64_t e, uint64_t *ret_i)
-{
-	struct fm_map *m = fm_map_by_id((uint32_t)(e >> 44),
-					(uint32_t)(e >> 36) & FM_GEN_MASK);
-
-	*ret_i = e & (PART_FLAG - 1);
-	return m ? fm_map_follow(m, ret_i) : NULL;
-}
-
-static FM_FAULT void forget_entry(struct fm_map *m, uint64_t i)
-{
-	fm_mode_set(m, i, fm_mode(m, i) & (uint8_t)~(PM_QUEUED | PM_MAIN));
-}
-
-/* The mapping of e has gone, or its page has been dropped. */
-static FM_FAULT bool is_stale(uint64_t e)
-{
-	uint64_t i;
-	struct fm_map *m = unpack(e, &i);
-	_Atomic uint8_t *p;
-	bool gone;
-
-	if (!m)
-		return true;
-	if ((e & (HUGE_FLAG | PART_FLAG)) || fm_mode_resident(fm_mode(m, i)))
-		return false;
-	p = fm_file_page(m->file, m->pgoff + i);
-	if (!p || !fm_page_trylock(p))
-		return false;
-	gone = fm_map_current(m, i) && !fm_mode_resident(fm_mode(m, i));
-	if (gone)
-		forget_entry(m, i);
-	fm_page_unlock(p);
-	return gone;
-}
-
-/* A program that maps and unmaps over and over, and never fills the cache,
- * evicts nothing. The entries of pages that have gone leave here, two for each
- * that comes. */
-static FM_FAULT void tidy(struct fm_evict_list *l)
-{
-	uint64_t e;
-
-	if (fm_queue_len(&l->q) <
-	    2 * (fm_cache_limit() / nshards) + FEW_ENTRIES)
-		return;
-	for (int k = 0; k < 2 && fm_evict_pop(l, &e); k++)
-		if (!is_stale(e))
-			fm_evict_return(l, e);
-}
-
-static FM_FAULT const struct fm_evict_policy *
-cache_policy_of(const struct fm_map *m)
-{
-	return fm_evict_policies[m->file->policy->eviction];
-}
-
-static FM_FAULT unsigned shard_of(const struct fm_map *m, uint64_t i,
-				  enum fm_entry kind)
-{
-	uint64_t fp = m->pgoff + i;
-	unsigned shift = kind == FM_ENTRY_UNIT ? 9 : RUN_SHIFT;
-
-	uint64_t run = fp >> shift;
-
-	/* Even, for strides as well. */
-	run += run / 8 + run / 64 + run / 512 + m->file->id;
-	return (unsigned)(run % nshards);
-}
-
-static FM_FAULT struct fm_evict_list *
-list_of(const struct fm_map *m, uint64_t i, bool mark, enum fm_entry kind)
-{
-	return fm_evict_list(shard_of(m, i, kind),
-			     fm_shares_pool(m->file, m->pgoff + i),
-			     m->file->policy->eviction, mark);
-}
-
-FM_FAULT void fm_cache_enqueue(struct fm_map *m, uint64_t i, bool hot,
-			       enum fm_entry kind)
-{
-	if (!atomic_load_explicit(&m->listed, memory_order_relaxed))
-		atomic_store(&m->listed, true);
-	fm_evict_push(list_of(m, i, hot, kind), pack(m, i, kind));
-}
-
-/* Does this entry alone stand for a lazy page? Whoever holds the page's lock
- * may be about to change that. */
-static FM_FAULT bool stands(uint64_t e, uint8_t mark)
-{
-	uint64_t i;
-	struct fm_map *m = unpack(e, &i);
-	_Atomic uint8_t *p = m ? fm_file_page(m->file, m->pgoff + i) : NULL;
-	uint8_t mode;
-	bool ok;
-
-	if (!m)
-		return false;
-	if (!fm_page_trylock(p))
-		return fm_mode_lazy(fm_mode(m, i));
-	mode = fm_mode(m, i);
-	ok = fm_map_current(m, i) && fm_mode_lazy(mode) && !(mode & mark);
-	if (ok)
-		fm_mode_set(m, i, (mode & (uint8_t)~FM_LAZYFREE_MARKS) | mark);
-	fm_page_unlock(p);
-	return ok;
-}
-
-/* Look at four entries for each that comes. With two the queue would grow
- * on. */
-static FM_FAULT void sweep_lazy(unsigned shard)
-{
-	uint8_t mark;
-	uint64_t e;
-
-	for (int k = 0; k < 4 && fm_lazyfree_sweep(shard, &e, &mark); k++)
-		if (stands(e, mark))
-			fm_lazyfree_push(shard, e);
-}
-
-FM_FAULT void fm_cache_requeue(struct fm_map *m, uint64_t i)
-{
-	uint8_t mode = fm_mode(m, i);
-	unsigned s = shard_of(m, i, FM_ENTRY_PAGE);
-
-	if (!fm_mode_lazy(mode)) {
-		fm_cache_enqueue(m, i, mode & PM_MAIN, FM_ENTRY_PART);
-		return;
-	}
-	fm_mode_set(m, i, mode & (uint8_t)~FM_LAZYFREE_MARKS);
-	fm_lazyfree_push(s, pack(m, i, FM_ENTRY_PAGE));
-	sweep_lazy(s);
-}
-
-FM_FAULT void fm_cache_insert(struct fm_map *m, uint64_t i)
-{
-	const struct fm_evict_policy *p = cache_policy_of(m);
-	uint8_t mode = fm_mode(m, i);
-	bool mark, again;
-
-	fm_shares_come(m->file, m->pgoff + i, 1);
-	if (mode & PM_QUEUED)
-		return;
-	if (i >= fm_map_pages(m)) { /* cut off while the page was loading */
-		struct fm_map *n = fm_space_find((uintptr_t)fm_map_addr(m, i));
-
-		if (!n || n->modes != m->modes)
-			return;
-		i += m->mbase - n->mbase;
-		m = n;
-	}
-	again = fm_ghost_back(m->file, m->pgoff + i);
-	mark = p->enter && p->enter(again);
-	fm_mode_set(m, i, mode | PM_QUEUED | (mark ? PM_MAIN : 0));
-	fm_cache_enqueue(m, i, mark, FM_ENTRY_PAGE);
-	tidy(list_of(m, i, mark, FM_ENTRY_PAGE));
-}
-
-/* ---- eviction --------------------------------------------------------- */
 
 struct batch {
 	struct iovec iov[BATCH];
@@ -316,7 +139,7 @@ static FM_FAULT void batch_add(struct batch *b, struct fm_map *m, uint64_t i,
 /* The page could leave, or is dirty: does its policy want it to stay? */
 static FM_FAULT bool cache_stays(struct fm_map *m, uint64_t i, bool dirty)
 {
-	const struct fm_evict_policy *p = cache_policy_of(m);
+	const struct fm_evict_policy *p = fm_entry_policy(m);
 	uint8_t mode = fm_mode(m, i);
 	bool mark = mode & PM_MAIN, stay;
 
@@ -327,12 +150,6 @@ static FM_FAULT bool cache_stays(struct fm_map *m, uint64_t i, bool dirty)
 	return stay;
 }
 
-static FM_FAULT enum fm_entry cache_kind_of(uint64_t e)
-{
-	return e & HUGE_FLAG ? FM_ENTRY_UNIT :
-	       e & PART_FLAG ? FM_ENTRY_PART : FM_ENTRY_PAGE;
-}
-
 /* Was the page queued in another pool than it belongs to now? Its entry goes
  * there: once, whenever its policy has changed or it was pinned. */
 static FM_FAULT bool moves(struct fm_map *m, uint64_t i, unsigned pool,
@@ -340,7 +157,8 @@ static FM_FAULT bool moves(struct fm_map *m, uint64_t i, unsigned pool,
 {
 	if (fm_shares_pool(m->file, m->pgoff + i) == pool)
 		return false;
-	fm_evict_push(list_of(m, i, fm_mode(m, i) & PM_MAIN, cache_kind_of(e)),
+	fm_evict_push(fm_entry_list(m, i, fm_mode(m, i) & PM_MAIN,
+				    fm_entry_kind(e)),
 		      e);
 	return true;
 }
@@ -364,17 +182,17 @@ static FM_FAULT bool consider(struct batch *b, struct fm_evict_list *l,
 			      uint64_t e)
 {
 	uint64_t i;
-	struct fm_map *m = unpack(e, &i);
+	struct fm_map *m = fm_entry_map(e, &i);
 	_Atomic uint8_t *p;
 	int why;
 
 	if (!m)
 		return false;
-	if (!(e & (HUGE_FLAG | PART_FLAG)) && (fm_mode(m, i) & PM_HUGE))
+	if (!(e & (FM_EVICT_UNIT | FM_EVICT_PART)) && (fm_mode(m, i) & PM_HUGE))
 		return false; /* collapsed since: the unit has an entry */
 	if (moves(m, i, b->pool, e))
 		return false;
-	if (e & HUGE_FLAG) {
+	if (e & FM_EVICT_UNIT) {
 		consider_unit(b, l, m, i, e);
 		return true;
 	}
@@ -394,11 +212,11 @@ static FM_FAULT bool consider(struct batch *b, struct fm_evict_list *l,
 		why = -EBUSY;
 	if (why == 0) {
 		batch_add(b, m, i,
-			  !(e & PART_FLAG) && fm_lazyfree_wanted(m, i, p));
+			  !(e & FM_EVICT_PART) && fm_lazyfree_wanted(m, i, p));
 		return true;
 	}
 	if (why == -ENOENT)
-		forget_entry(m, i);
+		fm_entry_forget(m, i);
 	else
 		fm_evict_return(l, e);
 	b->dirty += why == -EAGAIN;
@@ -431,7 +249,8 @@ static FM_FAULT void evict_shard(unsigned s, struct batch *b, uint64_t want)
 
 	while (b->n + b->pages < want) {
 		b->gave = 0;
-		b->pool = fm_shares_victim(s, nshards, asked, &b->most);
+		b->pool = fm_shares_victim(s, fm_entry_shards(), asked,
+					   &b->most);
 		if (b->pool == FM_EVICT_POOLS)
 			return;
 		evict_pool(s, b, want);
@@ -448,7 +267,7 @@ static FM_FAULT void evict_shard(unsigned s, struct batch *b, uint64_t want)
 static FM_FAULT bool consider_lazy(struct batch *b, uint64_t e)
 {
 	uint64_t i;
-	struct fm_map *m = unpack(e, &i);
+	struct fm_map *m = fm_entry_map(e, &i);
 	_Atomic uint8_t *p = m ? fm_file_page(m->file, m->pgoff + i) : NULL;
 
 	if (!m)
@@ -467,7 +286,7 @@ static FM_FAULT void trim_lazy(struct batch *b, unsigned shard)
 	uint64_t e;
 
 	for (int k = 0; k < 2 * BATCH && b->n < BATCH &&
-			fm_lazyfree_pop(shard, nshards, &e); k++)
+			fm_lazyfree_pop(shard, fm_entry_shards(), &e); k++)
 		if (!consider_lazy(b, e))
 			fm_lazyfree_push(shard, e);
 	if (b->n)
@@ -479,12 +298,13 @@ FM_FAULT void fm_cache_trim_lazy(void)
 	struct batch b;
 
 	batch_begin(&b);
-	for (unsigned s = 0; s < nshards; s++)
+	for (unsigned s = 0; s < fm_entry_shards(); s++)
 		trim_lazy(&b, s);
 }
 
 FM_FAULT uint64_t fm_cache_evict(uint64_t want)
 {
+	const unsigned nshards = fm_entry_shards();
 	struct batch b;
 	uint64_t total = 0;
 	unsigned dirty = 0;
@@ -510,55 +330,14 @@ FM_FAULT uint64_t fm_cache_evict(uint64_t want)
 	return total;
 }
 
-/* ---- the budget ------------------------------------------------------- */
-
-static FM_FAULT uint64_t batch_size(void)
-{
-	uint64_t lim = fm_cache_limit();
-
-	/* Batches of a small cache must not empty it. */
-	return lim / 8 < 1 ? 1 : lim / 8 > BATCH ? BATCH : lim / 8;
-}
-
-FM_FAULT void fm_cache_charge(struct fm_file *f, uint64_t n)
-{
-	int64_t lim = (int64_t)fm_cache_limit();
-	int64_t now = fm_cache_count(f, n);
-
-	fm_evictor_check();
-	for (int tries = 0; now > lim && tries < 64; tries++) {
-		uint64_t need = (uint64_t)(now - lim);
-		uint64_t want = batch_size();
-
-		if (fm_cache_evict(need > want ? need : want) == 0 &&
-		    !fm_wb_some()) {
-			if (fm_wb_failing())
-				break; /* dirty to the brim, and stays so */
-			if (tries > 4)
-				fm_sys0(SYS_sched_yield);
-		}
-		now = fm_cache_resident();
-		lim = (int64_t)fm_cache_limit();
-	}
-}
-
 /* ---- start ------------------------------------------------------------ */
-
-static void cache_add_part(struct fm_map *m, uint64_t i, bool hot)
-{
-	fm_cache_enqueue(m, i, hot, FM_ENTRY_PART);
-}
-
-FM_UP(page_renamed, cache_add_part)
-FM_UP(lazy_renamed, fm_cache_requeue)
 
 static int cache_start(void)
 {
 	uint64_t bytes = fm_cache_bytes(&fm_settings()->cache);
 
 	fm_cache_resize(bytes - fm_frame_share(bytes) * FM_HUGE);
-	/* A tiny cache in many shards would be all rounding. */
-	nshards = fm_cache_limit() >= 4096 ? FM_EVICT_SHARDS : 1;
+	fm_entry_start();
 	fm_evict_start();
 	return fm_ghost_start(fm_cache_limit());
 }

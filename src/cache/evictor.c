@@ -7,6 +7,7 @@
 #include "base/lock.h"
 #include "base/thread.h"
 #include "cache.h"
+#include "file/file.h"
 #include "lazyfree.h"
 #include "tunables.h"
 #include "writeback/writeback.h"
@@ -30,7 +31,7 @@ static FM_FAULT int64_t available(void)
 	return (int64_t)fm_cache_limit() - fm_cache_resident();
 }
 
-FM_FAULT void fm_evictor_check(void)
+static FM_FAULT void wake_if_nearly_full(void)
 {
 	if (fm_event_waited(&work) && available() <= to_free() / 2 &&
 	    !evictor_is_small())
@@ -42,6 +43,40 @@ FM_FAULT void fm_evictor_shrink(void)
 	if (available() < 0 || fm_lazyfree_over())
 		fm_event_raise(&work);
 }
+
+/* ---- by who needs it at once -------------------------------------------- */
+
+static FM_FAULT uint64_t batch_size(void)
+{
+	uint64_t lim = fm_cache_limit();
+
+	/* Batches of a small cache must not empty it. */
+	return lim / 8 < 1 ? 1 : lim / 8 > BATCH ? BATCH : lim / 8;
+}
+
+FM_FAULT void fm_cache_charge(struct fm_file *f, uint64_t n)
+{
+	int64_t lim = (int64_t)fm_cache_limit();
+	int64_t now = fm_cache_count(f, n);
+
+	wake_if_nearly_full();
+	for (int tries = 0; now > lim && tries < 64; tries++) {
+		uint64_t need = (uint64_t)(now - lim);
+		uint64_t want = batch_size();
+
+		if (fm_cache_evict(need > want ? need : want) == 0 &&
+		    !fm_wb_some()) {
+			if (fm_wb_failing())
+				break; /* dirty to the brim, and stays so */
+			if (tries > 4)
+				fm_sys0(SYS_sched_yield);
+		}
+		now = fm_cache_resident();
+		lim = (int64_t)fm_cache_limit();
+	}
+}
+
+/* ---- by the thread ------------------------------------------------------ */
 
 static void shrink_lazy(void)
 {

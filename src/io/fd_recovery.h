@@ -20,11 +20,10 @@ static inline bool fm_is_lost(long err)
 	       err == -ENXIO;
 }
 
-/* [fault] A new number for what the guardian keeps (FM_BACKUP_...), or for the
- * home ring, whose number was `was`. True: there is one, try again. `number`:
- * where it is kept. */
+/* [fault] A new number for what the guardian keeps (FM_BACKUP_...), whose
+ * number was `was`. True: there is one, try again. `number`: where it is
+ * kept. */
 bool fm_recover_fd(_Atomic int *number, int was, unsigned what);
-bool fm_recover_home(int was);
 
 /* [fault] The descriptor of a file, without io_uring. */
 struct fm_file;
@@ -34,9 +33,6 @@ bool fm_recover_file(struct fm_file *f);
  * name now. */
 bool fm_recover_path(struct fm_file *f);
 
-/* [fault] A ring of the pool: a new one takes its place and what had not been
- * submitted. False: there is none to be had; that I/O has failed. */
-struct fm_ring;
-/* [fault] A new ring takes the place of r, a ring of the pool, and what had not
- * been submitted. False: there is none to be had; that I/O has failed. */
-bool fm_recover_ring(struct fm_ring *r);
+/* [fault] Say once that such a thing has been found again, or (err < 0) that it
+ * is lost. */
+void fm_recovery_tell(const char *what, int err);

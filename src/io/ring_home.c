@@ -5,16 +5,17 @@
  */
 
 #include <string.h>
+#include "base/fds.h"
 #include "base/lock.h"
 #include "base/proc.h"
+#include "base/tables.h"
+#include "fd_backup.h"
 #include "fd_recovery.h"
 #include "ring_priv.h"
 
 #define MSG_RING_OP 40 /* ABI: IORING_OP_MSG_RING, Linux 6.0 for fds */
 #define MSG_SEND_FD 1 /* ABI: IORING_MSG_SEND_FD */
 #define MSG_CQE_SKIP 1u /* ABI: IORING_MSG_RING_CQE_SKIP */
-
-struct fm_home fm_home = { .lock = FM_LOCK(FM_RANK_HOME) };
 
 /* What was never submitted points to stacks that are gone. */
 static FM_FAULT void ring_home_reclaim(void)
@@ -25,6 +26,22 @@ static FM_FAULT void ring_home_reclaim(void)
 	sq->sqe_head = sq->sqe_tail = *sq->khead;
 }
 
+/* The program has closed the ring's number, which was `was`. */
+static FM_FAULT bool home_recover(int was)
+{
+	int fd;
+
+	if (fm_table_is_other())
+		return false;
+	fd = fm_backup_getfd(FM_BACKUP_HOME);
+	fm_recovery_tell("io_uring", fd);
+	if (fd < 0)
+		return false;
+	fm_fd_forget(was);
+	fm_home.ring.ring_fd = fm_home.ring.enter_ring_fd = fd;
+	return true;
+}
+
 static FM_FAULT long home_wait(uint64_t tag)
 {
 	struct io_uring_cqe *cqe;
@@ -33,7 +50,7 @@ static FM_FAULT long home_wait(uint64_t tag)
 		int fd = fm_home.ring.ring_fd;
 		int err = io_uring_submit_and_wait(&fm_home.ring, 1);
 
-		if (fm_is_lost(err) && fm_recover_home(fd))
+		if (fm_is_lost(err) && home_recover(fd))
 			continue;
 		if (err < 0 && err != -EINTR && err != -EAGAIN) {
 			ring_home_reclaim();
@@ -83,61 +100,6 @@ int fm_home_open(struct fm_file *f, int fd, int flags, bool buffered)
 	fm_unlock(&fm_home.lock);
 	fm_restore_signals(&old);
 	return (int)(res < 0 ? res : 0);
-}
-
-#define SLOTS 128 /* at a time */
-
-static void clear_slots(int ring_fd, uint32_t first, uint32_t n)
-{
-	int none[SLOTS];
-	struct io_uring_files_update up = {
-		.offset = first,
-		.fds = (uintptr_t)none,
-	};
-
-	memset(none, 0xff, sizeof(none));
-	for (; n; n -= (uint32_t)fm_least(n, SLOTS), up.offset += SLOTS)
-		fm_sys4(SYS_io_uring_register, ring_fd,
-			IORING_REGISTER_FILES_UPDATE, &up, fm_least(n, SLOTS));
-}
-
-static void ring_home_release(uint32_t top, int home)
-{
-	uint32_t n = atomic_load(&fm_ring_top);
-
-	if (!fm_home.on || !top)
-		return;
-	for (uint32_t i = 0; i < n; i++)
-		if (fm_ring_pool[i].uring && fm_ring_pool[i].gen)
-			clear_slots(fm_ring_pool[i].ring.ring_fd, 0, top * 2);
-	clear_slots(home, 0, top * 2);
-}
-
-void fm_rings_release(uint32_t top)
-{
-	ring_home_release(top, fm_home.ring.ring_fd);
-}
-
-/* Rings made since it started it does not have: they go with the memory. */
-void fm_rings_release_dead(uint32_t top)
-{
-	ring_home_release(top, fm_home.guard_fd);
-}
-
-void fm_home_close(struct fm_file *f)
-{
-	uint32_t n = atomic_load(&fm_ring_top);
-
-	if (!fm_home.on) /* the rings are those of the parent */
-		return;
-	for (uint32_t i = 0; i < n; i++) {
-		struct fm_ring *r = &fm_ring_pool[i];
-
-		if (r->uring && r->gen && (r->gen[f->id] ||
-					   r->gen_buf[f->id]))
-			clear_slots(r->ring.ring_fd, f->id * 2, 2);
-	}
-	clear_slots(fm_home.ring.ring_fd, f->id * 2, 2);
 }
 
 #define INSTALL_OP 54 /* ABI: IORING_OP_FIXED_FD_INSTALL, Linux 6.8 */

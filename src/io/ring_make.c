@@ -18,6 +18,13 @@
 #define USER_ADDR 32 /* ABI: of sq_off and cq_off: `resv2` in older headers */
 #define HEADER 512 /* size: before completions; the kernel's struct: 320 */
 
+struct fm_home fm_home = { .lock = FM_LOCK(FM_RANK_HOME) };
+
+FM_FAULT bool fm_rings_uring(void)
+{
+	return fm_home.on;
+}
+
 struct memory {
 	char *rings, *sqes;
 	size_t rings_size, sqes_size;

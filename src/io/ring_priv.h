@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ring_priv.h - shared by ring.c (pool, transfers), ring_home.c and the
- * stores. */
+/* ring_priv.h - shared by ring_make.c, ring_home.c, ring_pool.c (what rings
+ * there are), ring.c (transfers) and the stores; each calls those before it. */
 #pragma once
 
 #include "uring.h"
@@ -36,9 +36,7 @@ struct fm_home {
 	uint32_t files;          /* slots / 2 */
 	_Atomic unsigned kept;   /* slots after those (fm_rings_keep) */
 };
-extern struct fm_home fm_home;
-extern struct fm_ring fm_ring_pool[FM_MAX_RINGS];
-extern _Atomic uint32_t fm_ring_top; /* rings created so far */
+extern struct fm_home fm_home; /* ring_make.c */
 
 static inline uint32_t fm_slot_of(const struct fm_file *f, bool buffered)
 {
@@ -53,14 +51,20 @@ int fm_ring_create(struct io_uring *r, unsigned entries, uint32_t slots);
 /* [fault] Unmap the memory of r; the descriptor is the caller's to close. */
 void fm_ring_unmap(struct io_uring *r);
 
-/* ring.c [fault] */
-unsigned fm_ring_reap_ready(struct fm_ring *r);
+/* [plain] ring_pool.c, of store.h: no ring has the file any more. */
+void fm_ring_close(struct fm_file *f);
+
+/* [fault] ring.c */
 void fm_ring_finish(struct fm_ring *r, struct fm_io *io, long res);
+/* [fault] The program may have closed the descriptor of r (fd_recovery.h): a
+ * new ring takes its place and what had not been submitted. False: it was well,
+ * or there is none to be had, and that I/O has failed. */
+bool fm_recover_ring(struct fm_ring *r);
+/* [fault] Of fallocate. */
 int fm_allocate_mode(const struct fm_io *io);
 
 /* [plain] ring_home.c, of store.h. */
 int fm_home_open(struct fm_file *f, int fd, int flags, bool buffered);
-void fm_home_close(struct fm_file *f);
 int fm_home_dup(const struct fm_file *f);
 /* Hand a file of the home ring to a pool ring. [fault] */
 int fm_home_lend(struct fm_ring *r, struct fm_file *f, bool buffered);

@@ -109,7 +109,7 @@ const struct fm_store fm_store_uring = {
 	.keeps = true,
 	.takes = store_uring_takes,
 	.open = fm_home_open,
-	.close = fm_home_close,
+	.close = fm_ring_close,
 	.dup = fm_home_dup,
 	.io = &calls,
 };
