@@ -49,3 +49,4 @@ void fm_cache_trim_lazy(void);
 #include "shares.h"
 #include "standby.h"
 #include "streaming.h"
+#include "unmapped.h"

@@ -571,10 +571,12 @@ static FM_FAULT enum fm_fault_result fault_in(struct fm_map *m, uintptr_t a,
 	return to_result(m, err);
 }
 
-static FM_FAULT void note_time(struct fm_file *f, uint64_t ns)
+static FM_FAULT void note_time(struct fm_file *f, uint64_t fp, uint64_t ns)
 {
 	fm_latency_note(ns);
 	fm_count(&f->st->spent_ns, ns);
+	if (fm_unmapped_back(f, fp))
+		fm_count(&f->st->unmapped_ns, ns);
 }
 
 static FM_FAULT enum fm_fault_result fault_serve(void *addr, struct access acc)
@@ -584,6 +586,7 @@ static FM_FAULT enum fm_fault_result fault_serve(void *addr, struct access acc)
 	uint64_t begin = fm_now_ns();
 	uint32_t shown = fm_space_shown();
 	struct fm_map *m;
+	uint64_t fp;
 	unsigned e;
 
 	if (fm_fork_touch(a, FM_PAGE))
@@ -591,13 +594,12 @@ static FM_FAULT enum fm_fault_result fault_serve(void *addr, struct access acc)
 	e = fm_epoch_enter();
 	m = fm_space_find(a);
 	if (m) {
-		fm_trace(m->file, m->pgoff +
-			 ((a - atomic_load(&m->start)) >> FM_PAGE_SHIFT),
-			 acc.write);
+		fp = m->pgoff +
+		     ((a - atomic_load(&m->start)) >> FM_PAGE_SHIFT);
+		fm_trace(m->file, fp, acc.write);
 		res = fault_in(m, a, acc);
+		note_time(m->file, fp, fm_now_ns() - begin);
 	}
-	if (m)
-		note_time(m->file, fm_now_ns() - begin);
 	fm_epoch_leave(e);
 	if (!m && (fm_window_avoid(a, FM_PAGE) || fm_space_wait_hidden(shown)))
 		return FM_FAULT_RETRY;

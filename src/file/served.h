@@ -41,6 +41,7 @@ struct fm_file_stats {
 	_Atomic uint64_t mappings, demotions, promoted;
 	_Atomic uint64_t engine_trials, engine_kept; /* mmap/engine_trial.h */
 	_Atomic uint64_t spent_ns; /* by threads, in faults */
+	_Atomic uint64_t unmapped_ns; /* of it: cache/unmapped.h */
 	_Atomic uint8_t demote_why; /* enum fm_server_reason */
 	struct fm_served served;
 };

@@ -70,6 +70,7 @@ static const struct reason reasons[FM_WHYS] = {
 	},
 	[FM_WHY_REMAPPED] = {
 		.text = "it, or files alike, are mapped and unmapped again and again",
+		.passes = true,
 	},
 	[FM_WHY_START] = {
 		.text = "it is read in less time than the engine takes to start",

@@ -30,7 +30,7 @@ static const struct {
 	[FM_WHY_WINDOW] = { SPEED, "more of it is mapped at once" },
 	[FM_WHY_MANY_PEERS] = { SPEED, "there are fewer processes, and fewer files "
 			   "that they have open" },
-	[FM_WHY_REMAPPED] = { SPEED, "it stays mapped" },
+	[FM_WHY_REMAPPED] = { SPEED, "it stays mapped, or " WAITS },
 	[FM_WHY_START] = { SPEED, "the engine has started for another file" },
 	[FM_WHY_READERS] = { SPEED, NO_OTHERS },
 	[FM_WHY_FITS] = { SPEED, WAITS },

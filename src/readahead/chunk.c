@@ -348,6 +348,8 @@ static struct fm_chunk *forget_landed(struct fm_file *f, uint64_t first,
 		if (*ret_state != CH_READY && *ret_state != CH_QUEUED)
 			break;
 		fm_count(&f->st->ahead_waste, c->charged ? 0 : c->n);
+		if (*ret_state == CH_READY)
+			fm_unmapped_note_ahead(f, c->first, c->n);
 		fm_chunk_clear_flags(f, c->first, c->n);
 		fm_chunk_release(c);
 	}

@@ -75,6 +75,15 @@ void fm_maps_refused(struct fm_maps *m, size_t len, uint64_t took_ns,
 	fm_maps_end(m, NULL, &(struct fm_maps_use){ 0 }, now_ns);
 }
 
+void fm_maps_lost(struct fm_maps *m, size_t len, uint32_t lost,
+		  uint64_t now_ns)
+{
+	m->cost = lost > fm_tune.serve_lost_much ? lost :
+						   fm_tune.serve_lost_much;
+	m->most = len > m->most ? len : m->most;
+	fm_hold_fail(&m->hold, ms(now_ns));
+}
+
 static uint32_t maps_cost(const struct fm_maps *m, size_t len, uint64_t now_ns)
 {
 	return m && len <= m->most && fm_holds(&m->hold, ms(now_ns)) ? m->cost :

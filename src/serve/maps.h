@@ -53,6 +53,10 @@ void fm_maps_end(struct fm_maps *m, struct fm_maps *alike,
 /* [plain] Instead of both: it could not be taken over. */
 void fm_maps_refused(struct fm_maps *m, size_t len, uint64_t took_ns,
 		     uint64_t now_ns);
+/* [plain] So much of it was lost while it was mapped (again.h), in thousandths
+ * of a thread: the kernel has it for a while, len bytes. */
+void fm_maps_lost(struct fm_maps *m, size_t len, uint32_t lost,
+		  uint64_t now_ns);
 /* [plain] What one more of len bytes would cost with the engine; 0: that is not
  * known. Thousandths of a thread. Either may be NULL. */
 uint32_t fm_maps_cost(const struct fm_maps *m, const struct fm_maps *alike,

@@ -2,6 +2,7 @@
 /* serve.h - what other rooms may use of serve/. */
 #pragma once
 
+#include "again.h"
 #include "cost.h"
 #include "hold.h"
 #include "lately.h"
