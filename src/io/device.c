@@ -332,6 +332,11 @@ static FM_FAULT uint64_t each_ns(const struct fm_device *d, uint64_t n)
 	return n * (page ? page : (uint64_t)fm_tune.device_page_ns);
 }
 
+FM_FAULT uint64_t fm_device_each_ns(const struct fm_file *f, uint64_t n)
+{
+	return each_ns(f->io->device, n);
+}
+
 /* Little's law, twice: what has been seen is the rate at the depth that there
  * was. */
 FM_FAULT uint64_t fm_device_depth(const struct fm_device *d, uint64_t n,

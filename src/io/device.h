@@ -57,6 +57,10 @@ bool fm_device_known(const struct fm_file *f);
 /* [fault] Nanoseconds of a read of n pages that is alone. */
 uint64_t fm_device_ns(const struct fm_file *f, uint64_t n);
 
+/* [fault] Nanoseconds between two reads of n pages that end, with several under
+ * way. */
+uint64_t fm_device_each_ns(const struct fm_file *f, uint64_t n);
+
 /* [plain] What a read takes on dev, and each page of it: as the kernel's have
  * taken, if they were of several sizes, and no less than is assumed; else ours,
  * else as is assumed. ns. */

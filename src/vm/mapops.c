@@ -52,9 +52,8 @@ static void mapops_note_window(const struct fm_map *m)
 /* To read what the engine has of it, in large pieces. */
 static uint64_t move_ns(const struct fm_file *f)
 {
-	const uint64_t page_ns = fm_device_ns(f, 2) - fm_device_ns(f, 1);
-
-	return fm_tune.serve_move_ns + (uint64_t)fm_cache_of(f) * page_ns;
+	return fm_tune.serve_move_ns +
+	       fm_device_each_ns(f, (uint64_t)fm_cache_of(f));
 }
 
 /* The last one's are the next process's, or what was mapped anew
@@ -68,7 +67,7 @@ static void mapops_weigh(struct fm_file *f)
 	if (atomic_load(&f->nmaps) < 2 ||
 	    !fm_again_pays(a, atomic_load(&f->st->spent_ns),
 			   atomic_load(&f->st->unmapped_ns), move_ns(f), now) ||
-	    f->policy->warm != FM_WARM_AUTO || f->load->sparse ||
+	    f->policy->warm != FM_WARM_AUTO ||
 	    !fm_may_change(f) || !fm_demote_may_return(f, FM_WHY_REMAPPED))
 		return;
 	m = fm_serve_maps(f->dev, f->ino, true);

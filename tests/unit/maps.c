@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* serve/maps.h, lately.h, table.h: what it costs to map a file anew, what took
- * time of late, and where that is kept. */
+/* serve/maps.h, again.h, lately.h, table.h: what it costs to map a file anew,
+ * what took time of late, and where that is kept. */
 #include "unit.h"
 
 #include "serve/serve.h"
@@ -150,6 +150,34 @@ static void half_of_a_thread(void **state)
 	assert_in_range(fm_lately_lost(&l, 60000), 450, 550);
 }
 
+#define MOVE_NS (3 * MS)
+
+static void what_an_unmap_loses_is_the_kernels(void **state)
+{
+	struct fm_again a = { 0 };
+
+	assert_false(fm_again_pays(&a, 8 * MS, 2 * MS, MOVE_NS, 1000));
+	assert_true(fm_again_pays(&a, 12 * MS, 3 * MS, MOVE_NS, 1000));
+	assert_int_equal(fm_again_lost(&a, 1000), 0); /* of 2 s */
+	a = (struct fm_again){ 0 };
+	assert_false(fm_again_pays(&a, 16 * MS, 3 * MS, MOVE_NS, 1000));
+	/* nothing more of it: half of that is forgotten */
+	assert_false(fm_again_pays(&a, 16 * MS, 3 * MS, MOVE_NS,
+				   1000 + fm_tune.serve_settle_ms));
+}
+
+static void what_was_lost_holds_the_next_one(void **state)
+{
+	struct fm_maps m = { 0 };
+
+	fm_maps_lost(&m, 100 * MIB, 1, now);
+	assert_true(fm_maps_cost(&m, NULL, 100 * MIB, now) >=
+		    fm_tune.serve_lost_much);
+	assert_int_equal(fm_maps_cost(&m, NULL, 101 * MIB, now), 0);
+	now += MINUTE * MS;
+	assert_int_equal(fm_maps_cost(&m, NULL, MIB, now), 0);
+}
+
 static void each_file_has_its_entry(void **state)
 {
 	struct fm_serve_entry *a = fm_serve_of(1, 2), *b = fm_serve_of(2, 2);
@@ -184,6 +212,8 @@ FM_UNIT(maps)
 		cmocka_unit_test(alike_are_files_of_a_device_and_length),
 		cmocka_unit_test(what_is_long_ago_counts_less),
 		cmocka_unit_test(half_of_a_thread),
+		cmocka_unit_test(what_an_unmap_loses_is_the_kernels),
+		cmocka_unit_test(what_was_lost_holds_the_next_one),
 		cmocka_unit_test(each_file_has_its_entry),
 		cmocka_unit_test(a_full_table_has_no_more),
 	};
