@@ -12,9 +12,8 @@
  *
  * A third server, the kernel with our advice say, takes:
  *  - a value of enum fm_server;
- *  - where fm_server_for answers with it, and for which of the reasons (enum
- *    fm_server_reason in base/reason.h, their text in server.c, and in
- *    server_until.c what would change that);
+ *  - where fm_server_for answers with it, and for which of the reasons
+ *    (base/reasons.def);
  *  - what lays its mappings, beside take() and map_kernel() in mmap/mmap.c;
  *  - a function for each change that there is, in the table of
  *    fm_server_change.
