@@ -54,10 +54,10 @@ static void why_text_put_server(const char *server, const json_t *file,
 				FILE *out)
 {
 	const json_t *served = json_object_get(file, "served");
-	const char *text = !strcmp(server, "engine") ? "the engine" :
+	const char *text = !strcmp(server, "engine")  ? "the engine" :
 			   !strcmp(server, "advised") ?
-				"the kernel's mapping, advised" :
-				"the kernel's mapping";
+				"the kernel, with our advice" :
+				"the kernel, without our advice";
 
 	fprintf(out, "served by: %s", text);
 	if (*doc_text(served, "by"))
@@ -91,44 +91,58 @@ static void put_reason(const json_t *c, FILE *out)
 		kind_text(kind), *kind ? ")" : "");
 }
 
+/* A setting alone has been said with the reason. */
 static void put_vetoes(const json_t *c, FILE *out)
 {
 	const json_t *vetoes = json_object_get(c, "vetoes"), *veto;
 	size_t i;
 
+	if (!strcmp(doc_text(c, "kind"), "setting") &&
+	    json_array_size(vetoes) < 2)
+		return;
 	fprintf(out, "what forbids the engine: ");
 	json_array_foreach(vetoes, i, veto)
 		fprintf(out, "%s%s", i ? "; " : "", json_string_value(veto));
-	fputs(json_array_size(vetoes) ? "\n" : "nothing\n", out);
+	fputs(json_array_size(vetoes) ? "\n" :
+	      "nothing, it could serve it\n", out);
 }
 
-static const char *ends_word(const char *at)
+/* Bytes of a word that ends the text, or stands before "for its path". */
+static size_t value_in(const char *at)
 {
-	return !*at || strchr(" ;,", *at) ? at : NULL;
+	const size_t n = strcspn(at, " ;,");
+
+	return at[n] != ' ' || !strncmp(at + n, " for ", 5) ? n : 0;
 }
 
-/* "NAME is" in it, as one says of an option. */
-static bool names_option(const char *text, const char *name)
+/* Behind "NAME is" in it, as one says of an option. */
+static const char *option_in(const char *text, const char *name)
 {
 	const size_t len = strlen(name);
 
 	for (const char *at = text; (at = strstr(at, name)); at += len)
 		if ((at == text || at[-1] == ' ') &&
-		    !strncmp(at + len, " is", 3) && ends_word(at + len + 3))
-			return true;
-	return false;
+		    !strncmp(at + len, " is ", 4))
+			return at + len + 4;
+	return NULL;
 }
 
 static void put_where_set(const char *text, FILE *out)
 {
 	for (unsigned i = 0; i < fm_option_count; i++) {
 		const struct fm_option *o = &fm_options[i];
+		const char *is = o->env ? option_in(text, o->name) : NULL;
+		char value[32] = "VALUE";
 
-		if (o->env && names_option(text, o->name))
-			fprintf(out, "where to set it: %s=VALUE or fastmap "
-				"run --%s VALUE when it is started, or '%s = "
-				"VALUE' in a policy file (docs/options.md)\n",
-				o->env, o->name, o->name);
+		if (!is)
+			continue;
+		if (value_in(is))
+			snprintf(value, sizeof(value), "%.*s",
+				 (int)value_in(is), is);
+		fprintf(out, "where to set it: %s=%s or fastmap run --%s %s "
+			"when it is started, or '%s = %s' in a policy file "
+			"(docs/options.md)\n", o->env, value, o->name, value,
+			o->name, value);
 	}
 }
 
@@ -152,7 +166,7 @@ static void put_return(const json_t *file, const json_t *c, FILE *out)
 	const bool may = json_is_true(json_object_get(c, "may_return"));
 	const double s = (double)doc_uint(c, "not_before_ms") / 1000;
 
-	fprintf(out, "it may come back: ");
+	fprintf(out, "without a restart: ");
 	if (!why_text_is_known(file))
 		fprintf(out, "%s\n", may ? "yes, when it is mapped again, or "
 			"the program is seen to wait for it" :
@@ -221,8 +235,10 @@ static void put_costs(const json_t *file, FILE *out)
 	const uint64_t kernel = doc_uint(c, "kernel_cost_ns");
 
 	if (!engine && !kernel)
-		fprintf(out, "cost of an access: not compared, for the program "
-			"has not waited for the engine much\n");
+		fprintf(out, "cost of an access: not compared, for %s\n",
+			why_text_is_known(file) ?
+			"the program has not waited for the engine much" :
+			"the engine has not had it");
 	else
 		fprintf(out, "cost of an access: engine %s, kernel %s\n",
 			cost_of(engine, "0ns").s, cost_of(kernel, "0ns").s);

@@ -67,12 +67,12 @@ static void what_may_come_back(void **state)
 {
 	static const char *const lines[] = {
 		"/d/f: 4.0K, of process 7, p\n",
-		"served by: the kernel's mapping (since 12s)\n",
+		"served by: the kernel, without our advice (since 12s)\n",
 		"why: it fits (a matter of speed)\n",
-		"what forbids the engine: nothing\n",
+		"what forbids the engine: nothing, it could serve it\n",
 		"what would change that: when it does not\n",
 		"remedy: raise the limit\n",
-		"it may come back: yes, not before 4.0 s from now",
+		"without a restart: yes, not before 4.0 s from now",
 		"cost of an access: engine 1.2us, kernel 800ns\n",
 		"engine  kernel     46us       - it fits\n", NULL };
 
@@ -85,7 +85,7 @@ static void what_stays(void **state)
 		"why: mlock (else the bytes might be wrong)\n",
 		"what forbids the engine: mlock; another\n",
 		"what would change that: nothing that can be set",
-		"it may come back: no, not in this process",
+		"without a restart: no, not in this process",
 		"cost of an access: not compared, for the program has not",
 		"last decisions: none", NULL };
 
@@ -102,9 +102,9 @@ static void what_stays(void **state)
 static void what_can_be_set(void **state)
 {
 	static const char *const lines[] = {
-		"where to set it: FASTMAP_WARM=VALUE or fastmap run --warm",
-		"'warm = VALUE' in a policy file",
-		"it may come back: yes, some seconds after that has changed",
+		"where to set it: FASTMAP_WARM=engine or fastmap run --warm engine",
+		"'warm = engine' in a policy file",
+		"without a restart: yes, some seconds after that has changed",
 		"cost of an access: engine 300ns, kernel 0ns\n", NULL };
 	char *text = said(FILE_OF(SETTING, ""));
 
