@@ -23,7 +23,8 @@
  * whatever would need that fails (file/only_engine.h), and the store says how
  * large the file is.
  *
- * To add one: a file store_NAME.c, its name in the table, a line above.
+ * To add one: a file store_NAME.c, its name in the table and in meson.build, a
+ * line above (CONTRIBUTING.md).
  */
 #pragma once
 
