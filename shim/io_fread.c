@@ -2,7 +2,6 @@
 /* io_fread.c - stdio calls that read. */
 #include "io_stdio.h"
 
-#include <pthread.h>
 #include <string.h>
 
 FM_NEXT(fread)
@@ -27,38 +26,17 @@ static size_t buffered(FILE *fp)
 
 /* ---- fread ------------------------------------------------------------- */
 
-static ssize_t call_fread(const struct fm_rw *rw, const struct iovec *iov,
-			  int cnt, off_t off)
+static size_t get_plain(FILE *fp, void *buf, size_t n, bool lock)
 {
-	return (ssize_t)FM_LATE(fread)(iov->iov_base, 1, iov->iov_len,
-				       rw->arg);
+	return lock ? FM_LATE(fread)(buf, 1, n, fp)
+		    : FM_LATE(fread_unlocked)(buf, 1, n, fp);
 }
 
-static ssize_t call_fread_unlocked(const struct fm_rw *rw,
-				   const struct iovec *iov, int cnt, off_t off)
+static ssize_t call_get(const struct fm_rw *rw, const struct iovec *iov,
+			int cnt, off_t off)
 {
-	return (ssize_t)FM_LATE(fread_unlocked)(iov->iov_base, 1,
-						iov->iov_len, rw->arg);
-}
-
-/* The stream's lock makes the pieces one read. */
-FM_SLOW size_t get_guarded(FILE *fp, void *buf, size_t n, bool lock)
-{
-	struct iovec iov = { buf, n };
-	struct fm_rw rw = {
-		.fd = -1, .in = true, .loop = true, .iov = &iov, .cnt = 1,
-		.pin = fm_stdio_may_pin(fp), .arg = fp,
-		.call = lock ? call_fread : call_fread_unlocked,
-	};
-	size_t r;
-
-	if (!lock)
-		return (size_t)fm_transfer(&rw);
-	flockfile(fp);
-	pthread_cleanup_push(fm_stdio_unlock, fp);
-	r = (size_t)fm_transfer(&rw);
-	pthread_cleanup_pop(1);
-	return r;
+	return (ssize_t)get_plain(rw->arg, iov->iov_base, iov->iov_len,
+				  rw->flags);
 }
 
 /* More is going to be read. */
@@ -67,18 +45,12 @@ static bool see(FILE *fp, bool lock)
 	return fm_stdio_see(fp, lock) >= 0;
 }
 
-static size_t get_plain(FILE *fp, void *buf, size_t n, bool lock)
-{
-	return lock ? FM_LATE(fread)(buf, 1, n, fp)
-		    : FM_LATE(fread_unlocked)(buf, 1, n, fp);
-}
-
 static size_t get_any(FILE *fp, void *buf, size_t n, bool lock)
 {
 	/* What is in the stream's buffer is copied without a system call, also
 	 * if another thread empties it first: n is less than the whole. */
 	if (n >= buffered(fp) && fm_data_in(buf, n))
-		return get_guarded(fp, buf, n, lock);
+		return fm_stdio_guarded(fp, buf, n, lock, true, call_get);
 	return get_plain(fp, buf, n, lock);
 }
 
@@ -97,24 +69,10 @@ static size_t io_fread_get(FILE *fp, void *buf, size_t n, bool lock)
 	return r;
 }
 
-static size_t io_fread_items(void *buf, size_t size, size_t n, FILE *fp,
-			     bool lock)
-{
-	size_t bytes, got;
-
-	if (__builtin_mul_overflow(size, n, &bytes))
-		return lock ? FM_LATE(fread)(buf, size, n, fp)
-			    : FM_LATE(fread_unlocked)(buf, size, n, fp);
-	if (!bytes)
-		return 0;
-	got = fm_stdio_pieces(fp, buf, bytes, lock, io_fread_get);
-	return got == bytes ? n : got / size;
-}
-
 /* Nobody is concerned, or no system call will be made. */
 static bool io_fread_passes(FILE *fp, size_t size, size_t n)
 {
-	if (!fm_on())
+	if (fm_stdio_none(size, n))
 		return true;
 	return size * n <= buffered(fp) &&
 	       (!fm_looks() ||
@@ -125,14 +83,14 @@ FM_HOOK size_t fread(void *buf, size_t size, size_t n, FILE *fp)
 {
 	if (io_fread_passes(fp, size, n))
 		return FM_LATE(fread)(buf, size, n, fp);
-	return io_fread_items(buf, size, n, fp, true);
+	return fm_stdio_items(fp, buf, size, n, true, io_fread_get);
 }
 
 FM_HOOK size_t fread_unlocked(void *buf, size_t size, size_t n, FILE *fp)
 {
 	if (io_fread_passes(fp, size, n))
 		return FM_LATE(fread_unlocked)(buf, size, n, fp);
-	return io_fread_items(buf, size, n, fp, false);
+	return fm_stdio_items(fp, buf, size, n, false, io_fread_get);
 }
 
 /* ---- characters -------------------------------------------------------- */

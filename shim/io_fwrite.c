@@ -30,11 +30,6 @@ FM_NEXT(__vdprintf_chk)
 
 /* ---- fwrite ------------------------------------------------------------ */
 
-struct put {
-	FILE *fp;
-	bool lock;
-};
-
 static size_t call_fwrite(FILE *fp, const void *buf, size_t n, bool lock)
 {
 	return lock ? FM_LATE(fwrite)(buf, 1, n, fp)
@@ -57,68 +52,33 @@ static size_t io_fwrite_put(FILE *fp, const void *buf, size_t n, bool lock)
 static ssize_t call_put(const struct fm_rw *rw, const struct iovec *iov,
 			int cnt, off_t off)
 {
-	const struct put *p = rw->arg;
-
-	return (ssize_t)io_fwrite_put(p->fp, iov->iov_base, iov->iov_len,
-				      p->lock);
-}
-
-/* The stream's lock makes the pieces one write. */
-FM_SLOW size_t put_guarded(FILE *fp, const void *buf, size_t n, bool lock)
-{
-	struct put p = { fp, lock };
-	struct iovec iov = { (void *)(uintptr_t)buf, n };
-	struct fm_rw rw = {
-		.fd = -1, .loop = true, .iov = &iov, .cnt = 1, .arg = &p,
-		.pin = fm_stdio_may_pin(fp), .call = call_put,
-	};
-	size_t r;
-
-	if (!lock)
-		return (size_t)fm_transfer(&rw);
-	flockfile(fp);
-	pthread_cleanup_push(fm_stdio_unlock, fp);
-	r = (size_t)fm_transfer(&rw);
-	pthread_cleanup_pop(1);
-	return r;
+	return (ssize_t)io_fwrite_put(rw->arg, iov->iov_base, iov->iov_len,
+				      rw->flags);
 }
 
 /* fwrite of bytes, all guards. What fits into the stream's buffer is copied by
  * the program's own instructions, which may fault like any other. */
-static size_t put_any(FILE *fp, const void *buf, size_t n, bool lock)
+static size_t put_any(FILE *fp, void *buf, size_t n, bool lock)
 {
 	if (n && !fm_stdio_fits(fp, n) && fm_data_in(buf, n))
-		return put_guarded(fp, buf, n, lock);
+		return fm_stdio_guarded(fp, buf, n, lock, false, call_put);
 	return io_fwrite_put(fp, buf, n, lock);
 }
 
 /* Nobody is concerned, or no system call will be made. */
 static bool io_fwrite_passes(FILE *fp, size_t size, size_t n)
 {
-	if (!fm_on())
+	if (fm_stdio_none(size, n))
 		return true;
 	return fm_stdio_fits(fp, size * n) &&
 	       (!fm_looks() || !fm_stdio_locks(fp));
 }
 
-static size_t io_fwrite_put_piece(FILE *fp, void *buf, size_t n, bool lock)
-{
-	return put_any(fp, buf, n, lock);
-}
-
 static size_t io_fwrite_items(const void *buf, size_t size, size_t n, FILE *fp,
 			      bool lock)
 {
-	size_t bytes, put;
-
-	if (__builtin_mul_overflow(size, n, &bytes))
-		return lock ? FM_LATE(fwrite)(buf, size, n, fp)
-			    : FM_LATE(fwrite_unlocked)(buf, size, n, fp);
-	if (!bytes)
-		return 0;
-	put = fm_stdio_pieces(fp, (void *)(uintptr_t)buf, bytes, lock,
-			      io_fwrite_put_piece);
-	return put == bytes ? n : put / size;
+	return fm_stdio_items(fp, (void *)(uintptr_t)buf, size, n, lock,
+			      put_any);
 }
 
 FM_HOOK size_t fwrite(const void *buf, size_t size, size_t n, FILE *fp)
@@ -139,24 +99,22 @@ FM_HOOK size_t fwrite_unlocked(const void *buf, size_t size, size_t n,
 
 /* ---- strings and characters -------------------------------------------- */
 
+static int put_string(const char *s, FILE *fp, bool lock)
+{
+	const size_t n = strlen(s);
+
+	return put_any(fp, (void *)(uintptr_t)s, n, lock) == n ? 1 : EOF;
+}
+
 FM_HOOK int fputs(const char *s, FILE *fp)
 {
-	size_t n;
-
-	if (!fm_looks())
-		return FM_LATE(fputs)(s, fp);
-	n = strlen(s);
-	return put_any(fp, s, n, true) == n ? 1 : EOF;
+	return fm_looks() ? put_string(s, fp, true) : FM_LATE(fputs)(s, fp);
 }
 
 FM_HOOK int fputs_unlocked(const char *s, FILE *fp)
 {
-	size_t n;
-
-	if (!fm_looks())
-		return FM_LATE(fputs_unlocked)(s, fp);
-	n = strlen(s);
-	return put_any(fp, s, n, false) == n ? 1 : EOF;
+	return fm_looks() ? put_string(s, fp, false) :
+			    FM_LATE(fputs_unlocked)(s, fp);
 }
 
 FM_HOOK int puts(const char *s)
@@ -392,49 +350,30 @@ static bool io_fwrite_stays(const FILE *fp, const char *fmt, va_list ap)
 	       (!fm_stdio_locks(fp) && format_fits(fp, fmt, ap));
 }
 
-FM_HOOK int vfprintf(FILE *fp, const char *fmt, va_list ap)
-{
-	char *text;
-	int n;
+#define FORMAT(fn, params, passes, next, text_of, out)                     \
+	FM_HOOK int fn params                                              \
+	{                                                                  \
+		char *text;                                                \
+		int n;                                                     \
+                                                                           \
+		if (passes)                                                \
+			return FM_LATE(fn) next;                           \
+		n = text_of;                                               \
+		return out;                                                \
+	}
 
-	if (io_fwrite_stays(fp, fmt, ap) || !format_first(fp->_fileno))
-		return FM_LATE(vfprintf)(fp, fmt, ap);
-	n = vasprintf(&text, fmt, ap);
-	return put_text(fp, text, n);
-}
-
-FM_HOOK int __vfprintf_chk(FILE *fp, int flag, const char *fmt, va_list ap)
-{
-	char *text;
-	int n;
-
-	if (io_fwrite_stays(fp, fmt, ap) || !format_first(fp->_fileno))
-		return FM_LATE(__vfprintf_chk)(fp, flag, fmt, ap);
-	n = __vasprintf_chk(&text, flag, fmt, ap);
-	return put_text(fp, text, n);
-}
-
-FM_HOOK int vdprintf(int fd, const char *fmt, va_list ap)
-{
-	char *text;
-	int n;
-
-	if (!format_first(fd))
-		return FM_LATE(vdprintf)(fd, fmt, ap);
-	n = vasprintf(&text, fmt, ap);
-	return write_text(fd, text, n);
-}
-
-FM_HOOK int __vdprintf_chk(int fd, int flag, const char *fmt, va_list ap)
-{
-	char *text;
-	int n;
-
-	if (!format_first(fd))
-		return FM_LATE(__vdprintf_chk)(fd, flag, fmt, ap);
-	n = __vasprintf_chk(&text, flag, fmt, ap);
-	return write_text(fd, text, n);
-}
+#define PASSES_STREAM \
+	io_fwrite_stays(fp, fmt, ap) || !format_first(fp->_fileno)
+FORMAT(vfprintf, (FILE * fp, const char *fmt, va_list ap), PASSES_STREAM,
+       (fp, fmt, ap), vasprintf(&text, fmt, ap), put_text(fp, text, n))
+FORMAT(__vfprintf_chk, (FILE * fp, int flag, const char *fmt, va_list ap),
+       PASSES_STREAM, (fp, flag, fmt, ap),
+       __vasprintf_chk(&text, flag, fmt, ap), put_text(fp, text, n))
+FORMAT(vdprintf, (int fd, const char *fmt, va_list ap), !format_first(fd),
+       (fd, fmt, ap), vasprintf(&text, fmt, ap), write_text(fd, text, n))
+FORMAT(__vdprintf_chk, (int fd, int flag, const char *fmt, va_list ap),
+       !format_first(fd), (fd, flag, fmt, ap),
+       __vasprintf_chk(&text, flag, fmt, ap), write_text(fd, text, n))
 
 /* The forms with "..." hand over to the forms with va_list. */
 #define ELLIPSIS(fn, params, next)                                         \

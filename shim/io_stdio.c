@@ -113,8 +113,7 @@ static size_t pieces(FILE *fp, char *buf, size_t n, bool lock, fm_stdio_one one)
 	return done;
 }
 
-size_t fm_stdio_pieces(FILE *fp, void *buf, size_t n, bool lock,
-		       fm_stdio_one one)
+static size_t as_one(FILE *fp, void *buf, size_t n, bool lock, fm_stdio_one one)
 {
 	size_t r;
 
@@ -123,6 +122,35 @@ size_t fm_stdio_pieces(FILE *fp, void *buf, size_t n, bool lock,
 	flockfile(fp);
 	pthread_cleanup_push(fm_stdio_unlock, fp);
 	r = pieces(fp, buf, n, lock, one);
+	pthread_cleanup_pop(1);
+	return r;
+}
+
+size_t fm_stdio_items(FILE *fp, void *buf, size_t size, size_t n, bool lock,
+		      fm_stdio_one one)
+{
+	const size_t r = as_one(fp, buf, size * n, lock, one);
+
+	return r == size * n ? n : r / size;
+}
+
+/* The stream's lock makes the pieces one call. */
+size_t fm_stdio_guarded(FILE *fp, void *buf, size_t n, bool lock, bool in,
+			ssize_t (*call)(const struct fm_rw *,
+					const struct iovec *, int, off_t))
+{
+	struct iovec iov = { buf, n };
+	struct fm_rw rw = {
+		.fd = -1, .in = in, .flags = lock, .loop = true, .iov = &iov,
+		.cnt = 1, .pin = fm_stdio_may_pin(fp), .arg = fp, .call = call,
+	};
+	size_t r;
+
+	if (!lock)
+		return (size_t)fm_transfer(&rw);
+	flockfile(fp);
+	pthread_cleanup_push(fm_stdio_unlock, fp);
+	r = (size_t)fm_transfer(&rw);
 	pthread_cleanup_pop(1);
 	return r;
 }

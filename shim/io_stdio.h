@@ -52,11 +52,24 @@ int fm_stdio_see(FILE *fp, bool lock);
 /* Write the buffer out if the file is managed. 0 or EOF. */
 int fm_stdio_flush(FILE *fp, bool lock);
 
-/* One piece after the other, each no more than a transfer can move, as one
- * call. Ends with the first that is short; returns bytes. */
+/* fread and fwrite of what `one` moves, each time no more than a transfer can
+ * move, as one call. Ends with the first that is short; returns items. */
 typedef size_t (*fm_stdio_one)(FILE *fp, void *buf, size_t n, bool lock);
-size_t fm_stdio_pieces(FILE *fp, void *buf, size_t n, bool lock,
-		       fm_stdio_one one);
+size_t fm_stdio_items(FILE *fp, void *buf, size_t size, size_t n, bool lock,
+		      fm_stdio_one one);
+/* Not of these: nothing is mapped, or libc's own answer is it. */
+static inline bool fm_stdio_none(size_t size, size_t n)
+{
+	size_t bytes;
+
+	return !fm_on() || __builtin_mul_overflow(size, n, &bytes) || !bytes;
+}
+
+/* From or to memory of ours: `call` gets what may be handed to libc, the stream
+ * (arg), and whether to lock it (flags). */
+size_t fm_stdio_guarded(FILE *fp, void *buf, size_t n, bool lock, bool in,
+			ssize_t (*call)(const struct fm_rw *,
+					const struct iovec *, int, off_t));
 
 /* Does the stream end in a regular file that is not managed? */
 bool fm_stdio_may_pin(FILE *fp);
