@@ -104,12 +104,13 @@ static uint64_t pay(uint64_t begin_ms, uint64_t ms)
 	return ms;
 }
 
+/* Where it is not told which faults wait any of them may. */
 static bool worth(const struct fm_advised_use *u)
 {
 	return u->bytes >= fm_tune.helper_worth_bytes ||
 	       u->major >= fm_tune.streams_few ||
-	       ((ranges.guess || ranges.uncounted) &&
-		u->faults >= fm_tune.advice_single);
+	       (ranges.uncounted && u->faults >= fm_tune.streams_few) ||
+	       (ranges.guess && u->faults >= fm_tune.advice_single);
 }
 
 /* So much more or less is read for a fault than before. */

@@ -7,9 +7,10 @@
  * again. But a fault that finds its page under way counts as one that did not
  * wait, and some file systems (FUSE) count no bytes either: nothing tells a
  * process that it waits. So for a while it is only looked how far the stream
- * comes, then it is read ahead for as long, and that goes on where it came
- * further by a quarter. What is cached, or computes, comes no further.
- * Nothing but arithmetic. [any]
+ * comes, then it is read ahead for, and that goes on where it came further by a
+ * quarter. The slower it is the less of it is looked at: what counts is how
+ * many reads of the kernel's it waited for. What is cached, or computes, comes
+ * no further. Nothing but arithmetic. [any]
  */
 #pragma once
 
@@ -31,5 +32,7 @@ struct fm_pace {
 };
 
 /* It has passed so many bytes by now; fewer than the last time: it is another
- * one. Is it to be read ahead for? */
-bool fm_pace_helps(struct fm_pace *p, uint64_t passed, uint64_t now_ms);
+ * one. ahead: bytes that the kernel reads at a time. Is it to be read ahead
+ * for? */
+bool fm_pace_helps(struct fm_pace *p, uint64_t ahead, uint64_t passed,
+		   uint64_t now_ms);

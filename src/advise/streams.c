@@ -8,7 +8,9 @@
 #include "advised.h"
 #include "base/sys.h"
 #include "base/types.h"
+#include "io/io.h"
 #include "krange.h"
+#include "map/map.h"
 #include "memory.h"
 #include "pace.h"
 #include "readahead/readahead.h"
@@ -131,11 +133,28 @@ static size_t streams_window(const struct fm_stream *s,
 			     const struct fm_fetch *f, dev_t dev, size_t most,
 			     uint64_t look_ms)
 {
-	const unsigned n = fm_fetch_depth(dev, f->piece >> FM_PAGE_SHIFT,
-					  look_ms);
+	const uint64_t n = fm_device_depth(fm_device_of(dev),
+					   f->piece >> FM_PAGE_SHIFT,
+					   look_ms * 1000000);
 	const uint64_t bytes = fm_detect_earned(streams_come(s), n * f->piece);
 
 	return fm_least(most, bytes > f->piece ? bytes : f->piece);
+}
+
+/* What lies between it and edge has been asked for. But a device that has too
+ * much to do may have dropped that (FUSE), and tells nobody: what comes before
+ * the first page that is not there has come. */
+static uintptr_t come_up_to(uintptr_t pos, uintptr_t edge, bool down)
+{
+	const uintptr_t start = down ? edge + FM_PAGE : pos + FM_PAGE;
+	const uintptr_t end = down ? pos : edge;
+	uintptr_t got;
+
+	if (start >= end)
+		return edge;
+	got = streams_bytes_of(fm_pages_in_memory(
+		start, (end - start) >> FM_PAGE_SHIFT, down));
+	return down ? end - got - FM_PAGE : start + got;
 }
 
 /* What is not asked for yet of so many bytes before it in r. */
@@ -144,7 +163,9 @@ static struct fm_fetch_run streams_wanted(const struct fm_stream *s,
 					  const struct fm_krange *r)
 {
 	const uintptr_t pos = streams_bytes_of((uint64_t)s->pos);
-	const uintptr_t edge = streams_bytes_of((uint64_t)s->edge);
+	const uintptr_t edge =
+		come_up_to(pos, streams_bytes_of((uint64_t)s->edge),
+			   s->step < 0);
 
 	if (s->step > 0)
 		return (struct fm_fetch_run){
@@ -220,10 +241,13 @@ static bool is_faster(unsigned i)
 {
 	struct fm_stream *s = &set.s[i];
 	struct fm_krange r;
+	uint64_t ahead;
 
-	return s->step == 1 && streams_is_sure(s) && range_of(s, &r) &&
-	       fm_readahead_bytes(r.dev) <= fm_tune.streams_shallow &&
-	       fm_pace_helps(&pace[i], streams_come(s), set.clock);
+	if (s->step != 1 || !range_of(s, &r))
+		return false;
+	ahead = fm_readahead_bytes(r.dev);
+	return ahead <= fm_tune.streams_shallow &&
+	       fm_pace_helps(&pace[i], ahead, streams_come(s), set.clock);
 }
 
 /* Is it to be read ahead for? n: of this look. */

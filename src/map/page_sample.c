@@ -12,6 +12,38 @@ bool fm_in_memory(uintptr_t page)
 	return vec & 1;
 }
 
+#define MANY 512u /* size: pages that are asked for in one call */
+
+/* Pages of [start, start + n) before the first that is not, or from the end. */
+static uint64_t present_from(uintptr_t start, uint64_t n, bool from_end)
+{
+	unsigned char there[MANY];
+	uint64_t k = 0;
+
+	if (fm_sys3(SYS_mincore, start, n << FM_PAGE_SHIFT, there))
+		return n;
+	while (k < n && there[from_end ? n - 1 - k : k] & 1)
+		k++;
+	return k;
+}
+
+uint64_t fm_pages_in_memory(uintptr_t start, uint64_t n, bool from_end)
+{
+	uint64_t all = 0;
+
+	while (all < n) {
+		const uint64_t most = fm_least(n - all, MANY);
+		const uint64_t at = from_end ? n - all - most : all;
+		const uint64_t got = present_from(start + (at << FM_PAGE_SHIFT),
+					     most, from_end);
+
+		all += got;
+		if (got < most)
+			break;
+	}
+	return all;
+}
+
 void fm_page_sample_look(struct fm_page_sample *s, uintptr_t start,
 			 uint64_t pages, unsigned most, bool again)
 {

@@ -19,6 +19,9 @@ struct fm_page_sample {
 /* [any] Is the page there, engine's or kernel's? Where the kernel does not tell
  * it is. */
 bool fm_in_memory(uintptr_t page);
+/* [any] So many of n pages are, one after the other, from the first on (or the
+ * last). */
+uint64_t fm_pages_in_memory(uintptr_t start, uint64_t n, bool from_end);
 /* [any] Looks at `most` of so many pages, FM_PAGE_SAMPLES at most. `again`:
  * they are those of the last look, else none has come. */
 void fm_page_sample_look(struct fm_page_sample *s, uintptr_t start,
