@@ -7,10 +7,12 @@
 #include "cache/cache.h"
 #include "engine.h"
 #include "file/file.h"
+#include "first_read.h"
 #include "memory.h"
 #include "pagecache_probe.h"
 #include "peers/peers.h"
 #include "policy.h"
+#include "readahead/readahead.h"
 #include "serve/serve.h"
 #include "server_choice.h"
 #include "tunables.h"
@@ -41,6 +43,22 @@ static bool is_to_grow(const struct stat *st, uint64_t off, uint64_t len)
 		       size - size / fm_tune.serve_nearly;
 }
 
+/* Is it the kernel's on a common disk, but not where a read takes long? Then
+ * that is found out. */
+static uint32_t start_costs(const struct fm_mmap_request *q, uint64_t bytes)
+{
+	const uint64_t ahead = fm_readahead_known(q->st.st_dev);
+	const uint32_t late =
+		fm_cost_start(bytes, ahead, fm_tune.first_read_late_ns);
+
+	return fm_cost_too_small(bytes) && !fm_cost_counts(late) &&
+			       fm_settings()->mode == FM_MODE_ON &&
+			       fm_first_read_is_late(q->fd, &q->st,
+						     (uint64_t)q->off, ahead)
+		       ? late
+		       : fm_cost_start(bytes, 0, 0);
+}
+
 /* The engine would start for this one. */
 static void of_start(const struct fm_mmap_request *q, struct fm_cost_facts *c)
 {
@@ -49,7 +67,7 @@ static void of_start(const struct fm_mmap_request *q, struct fm_cost_facts *c)
 	if (!fm_life_running() && at_map_is_open(q->policy) &&
 	    is_whole(size, off, q->len) &&
 	    !(q->maywrite && is_to_grow(&q->st, off, q->len)))
-		c->start = fm_cost_start(q->len + fm_krange_bytes());
+		c->start = start_costs(q, q->len + fm_krange_bytes());
 }
 
 static void of_maps(const struct fm_mmap_request *q, struct fm_cost_facts *c)

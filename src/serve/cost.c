@@ -37,8 +37,7 @@ static uint64_t misses_of_engine(const struct fm_cost_facts *f)
 	return f->cached ? THOUSAND : misses(f->engines, f->cache);
 }
 
-/* What is less is not worth a change. */
-static uint64_t counts(uint32_t lost)
+uint64_t fm_cost_counts(uint32_t lost)
 {
 	return lost >= fm_tune.serve_lost_much ? lost : 0;
 }
@@ -50,16 +49,27 @@ static uint64_t access_ns(uint64_t misses, uint32_t left, uint64_t ns)
 	       THOUSAND;
 }
 
-uint32_t fm_cost_start(uint64_t bytes)
+/* In bytes, of which a common disk reads one a nanosecond. */
+static uint64_t saved_reads(uint64_t bytes, uint64_t ahead, uint64_t read_ns)
 {
-	const uint64_t start = fm_tune.serve_start;
+	const uint64_t waits = ahead ? bytes / ahead / 2 : 0;
 
-	return (uint32_t)(THOUSAND * start / (start + bytes));
+	return waits > fm_tune.serve_start_reads ?
+		       (waits - fm_tune.serve_start_reads) * read_ns : 0;
+}
+
+uint32_t fm_cost_start(uint64_t bytes, uint64_t ahead, uint64_t read_ns)
+{
+	const uint64_t saved = saved_reads(bytes, ahead, read_ns);
+	const uint64_t start = fm_tune.serve_start;
+	const uint64_t lost = start > saved ? start - saved : 0;
+
+	return lost ? (uint32_t)(THOUSAND * lost / (lost + bytes)) : 0;
 }
 
 bool fm_cost_too_small(uint64_t bytes)
 {
-	return counts(fm_cost_start(bytes));
+	return fm_cost_counts(fm_cost_start(bytes, 0, 0));
 }
 
 struct fm_costs fm_cost(const struct fm_cost_facts *f)
@@ -69,8 +79,8 @@ struct fm_costs fm_cost(const struct fm_cost_facts *f)
 	return (struct fm_costs){
 		.engine = access_ns(misses_of_engine(f),
 				    fm_miss_left_engine(&f->miss), ns) +
-			  counts(f->maps) + counts(f->peers) +
-			  counts(f->start),
+			  fm_cost_counts(f->maps) + fm_cost_counts(f->peers) +
+			  fm_cost_counts(f->start),
 		.kernel = access_ns(misses_of_kernel(f),
 				    fm_miss_left_kernel(&f->miss),
 				    f->kernel_ns ? f->kernel_ns :

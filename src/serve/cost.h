@@ -51,9 +51,16 @@ struct fm_costs {
 /* [plain] */
 struct fm_costs fm_cost(const struct fm_cost_facts *f);
 /* [plain] Where no engine runs, and so much is mapped: thousandths of the time
- * until all of that has been read once are lost if one is started. */
-uint32_t fm_cost_start(uint64_t bytes);
-/* [plain] Is that too much to start anything for it? */
+ * until all of that has been read once are lost if one is started. The kernel
+ * reads `ahead` bytes at a time, two such reads under way; the engine begins
+ * with small ones and doubles. So each read of the kernel's beyond a few is one
+ * that the program waits for, read_ns longer than on a common disk. ahead 0:
+ * not known. */
+uint32_t fm_cost_start(uint64_t bytes, uint64_t ahead, uint64_t read_ns);
+/* [plain] As much of a thread's time as counts: what is less than a quarter or
+ * so is not worth a change. */
+uint64_t fm_cost_counts(uint32_t lost);
+/* [plain] Is that too much to start anything for it, as far as is known? */
 bool fm_cost_too_small(uint64_t bytes);
 /* [plain] Is the kernel's cost less by a quarter and more? */
 bool fm_cost_kernel_less(const struct fm_costs *c);

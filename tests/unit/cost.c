@@ -158,12 +158,24 @@ static void an_engine_starts_for_what_is_worth_it(void **state)
 	const uint64_t little = fm_tune.serve_start;
 
 	assert_false(kernel_less()); /* it runs */
-	f.start = fm_cost_start(3 * little);
+	f.start = fm_cost_start(3 * little, 0, 0);
 	assert_true(fm_cost_too_small(3 * little));
 	assert_true(kernel_less());
-	f.start = fm_cost_start(4 * little);
+	f.start = fm_cost_start(4 * little, 0, 0);
 	assert_false(fm_cost_too_small(4 * little));
 	assert_false(kernel_less());
+}
+
+/* Where each read takes long, and the kernel makes many of them. */
+static void an_engine_starts_where_reads_take_long(void **state)
+{
+	const uint64_t kib = 1024, late = fm_tune.first_read_late_ns;
+
+	assert_true(fm_cost_counts(fm_cost_start(4 * MIB, 128 * kib, 0)));
+	assert_false(fm_cost_counts(fm_cost_start(4 * MIB, 128 * kib, late)));
+	assert_true(fm_cost_counts(fm_cost_start(MIB, 128 * kib, late)));
+	assert_true(fm_cost_counts(fm_cost_start(4 * MIB, 8 * MIB, late)));
+	assert_true(fm_cost_counts(fm_cost_start(4 * MIB, 0, late)));
 }
 
 FM_UNIT(cost)
@@ -181,6 +193,7 @@ FM_UNIT(cost)
 		cmocka_unit_test_setup(sizes_that_are_extreme, begin),
 		cmocka_unit_test_setup(an_engine_starts_for_what_is_worth_it,
 				       begin),
+		cmocka_unit_test(an_engine_starts_where_reads_take_long),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
