@@ -263,13 +263,15 @@ static void mmap_note_map(const struct fm_mmap_request *q, bool refused,
 			m, q->len, now - from_ns, now);
 }
 
-/* The kernel reads ahead for each page that the engine has read. */
+/* The kernel reads ahead for each page that the engine has read, unless it has
+ * been told not to. */
 static uint64_t mmap_saved_ns(const struct fm_file *f)
 {
 	const uint64_t spent = atomic_load(&f->st->spent_ns);
+	const uint64_t pages = atomic_load(&f->said_random) ? 1 :
+		fm_readahead_bytes(f->dev) >> FM_PAGE_SHIFT;
 	const uint64_t kernels =
-		atomic_load(&f->st->loads) *
-		fm_device_ns(f, fm_readahead_bytes(f->dev) >> FM_PAGE_SHIFT);
+		atomic_load(&f->st->loads) * fm_device_ns(f, pages);
 
 	return kernels > spent ? kernels - spent : 0;
 }
