@@ -177,6 +177,8 @@ static void put_return(const json_t *file, const json_t *c, FILE *out)
 	else if (s > 0)
 		fprintf(out, "yes, not before %.1f s from now, once that has "
 			"changed\n", s);
+	else if (!strcmp(doc_text(c, "kind"), "setting"))
+		fprintf(out, "yes, at once\n");
 	else
 		fprintf(out, "yes, some seconds after that has changed: each "
 			"attempt in vain doubles the wait (the option "

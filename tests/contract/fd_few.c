@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* not engaged: a program that may open so few is left to the kernel */
+/* env: FASTMAP_SOCKET=none */
+/* (where there is a /run/fastmap it would have a socket all the same) */
 /* F7f: descriptors that are open before and after a file is mapped, where the
  * limit is low. */
 #include "ct.h"
