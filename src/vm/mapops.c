@@ -87,7 +87,8 @@ static int unmap_one(struct fm_map *m)
 	fm_map_lock(m, NULL);
 	if (fm_unmap_cache_put(m))
 		return fm_map_retire(m, NULL);
-	fm_unmapped_note(m);
+	if (fm_map_pages(m) > FM_SMALL_WINDOW >> FM_PAGE_SHIFT)
+		fm_unmapped_note(m); /* others: mmap/kernel_windows.c */
 	err = fm_sys_munmap((void *)atomic_load(&m->start),
 			    atomic_load(&m->end) - atomic_load(&m->start));
 	if (!err) {
