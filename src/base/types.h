@@ -145,6 +145,7 @@ struct fm_file {
 	_Atomic bool stores_wanted; /* a mapping that may be stored to */
 	uint8_t map_kinds;          /* bit per kind of mapping, see mmap.c */
 	_Atomic bool by_pieces; /* mapped piece by piece, over and over */
+	_Atomic bool said_random; /* advice, of most of its last mapping */
 	unsigned idle; /* of these, unmapped untouched in a row */
 
 	/* What each room keeps of it (file_part.h), in its own header. */

@@ -24,6 +24,7 @@
 #include "map/map.h"
 #include "peers/peers.h"
 #include "policy.h"
+#include "readahead/readahead.h"
 #include "serve/serve.h"
 #include "server_choice.h"
 #include "short_maps.h"
@@ -262,12 +263,26 @@ static void mmap_note_map(const struct fm_mmap_request *q, bool refused,
 			m, q->len, now - from_ns, now);
 }
 
+/* The kernel reads ahead for each page that the engine has read, unless it has
+ * been told not to. */
+static uint64_t mmap_saved_ns(const struct fm_file *f)
+{
+	const uint64_t spent = atomic_load(&f->st->spent_ns);
+	const uint64_t pages = atomic_load(&f->said_random) ? 1 :
+		fm_readahead_bytes(f->dev) >> FM_PAGE_SHIFT;
+	const uint64_t kernels =
+		atomic_load(&f->st->loads) * fm_device_ns(f, pages);
+
+	return kernels > spent ? kernels - spent : 0;
+}
+
 static void maps_end(struct fm_file *f)
 {
 	struct fm_maps *m = fm_serve_maps(f->dev, f->ino, false);
 	const struct fm_maps_use use = {
 		.spent_ns = atomic_load(&f->st->spent_ns),
 		.read = atomic_load(&f->st->load_bytes),
+		.saved_ns = mmap_saved_ns(f),
 	};
 
 	if (m)

@@ -12,17 +12,22 @@ static uint64_t ms(uint64_t ns)
 void fm_maps_begin(struct fm_maps *m, size_t len, uint64_t took_ns,
 		   uint64_t now_ns)
 {
-	if (len > fm_tune.serve_window)
-		return;
 	m->len = len;
 	m->took_ns = took_ns;
 	m->from_ns = now_ns - took_ns;
 }
 
+static bool is_window(size_t len)
+{
+	return len <= fm_tune.serve_window;
+}
+
 static void maps_judge(struct fm_maps *m, uint64_t now_ns)
 {
 	m->cost = (uint32_t)(m->lost_ns * 1000 / (m->mapped_ns + 1));
-	m->most = fm_least(2 * m->longest, fm_tune.serve_window);
+	m->most = is_window(m->longest) ?
+			  fm_least(2 * m->longest, fm_tune.serve_window) :
+			  m->longest;
 	if (m->cost >= fm_tune.serve_lost_much)
 		fm_hold_fail(&m->hold, ms(now_ns));
 	else
@@ -48,6 +53,9 @@ static bool is_read_once(const struct fm_maps *m, uint64_t read)
 static uint64_t lost_of(const struct fm_maps *m, uint64_t mapped,
 			const struct fm_maps_use *use)
 {
+	if (!is_window(m->len))
+		return fm_least(mapped, m->took_ns -
+				fm_least(m->took_ns, use->saved_ns));
 	if (ms(mapped) < fm_tune.serve_short_ms)
 		return mapped;
 	return fm_least(mapped, m->took_ns + (is_read_once(m, use->read) ?
@@ -64,7 +72,7 @@ void fm_maps_end(struct fm_maps *m, struct fm_maps *alike,
 		return;
 	m->from_ns = 0;
 	maps_add(m, m->len, mapped, lost, now_ns);
-	if (alike)
+	if (alike && is_window(m->len))
 		maps_add(alike, m->len, mapped, lost, now_ns);
 }
 

@@ -11,8 +11,11 @@
  * Where that is as much as is worth a change (serve_lost_much) the kernel has
  * the file for a while. Not what is more than twice as long as the longest of
  * these mappings, for a header may be looked at before all of the file is
- * mapped, nor what is longer than a window: who maps so much for a few accesses
- * is helped by the engine.
+ * mapped.
+ *
+ * Who maps more than a window for a few accesses is helped by the engine where
+ * each brings a page, for which the kernel reads ahead. What that saved is set
+ * against what the take-over took.
  *
  * A web server maps each of thousands of files a few times. So the same is
  * added up of files alike, those of one device that are about as long
@@ -44,6 +47,7 @@ void fm_maps_begin(struct fm_maps *m, size_t len, uint64_t took_ns,
 struct fm_maps_use {
 	uint64_t spent_ns; /* by threads, in faults */
 	uint64_t read;     /* bytes */
+	uint64_t saved_ns; /* that the kernel would have taken more for them */
 };
 
 /* [plain] The last one is gone. alike: what is known of files alike, or

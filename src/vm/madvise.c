@@ -84,6 +84,7 @@ static void note_advice(struct fm_map *m, uint64_t pages, const struct span *s)
 	if (pages < (fm_map_pages(m) + 1) / 2)
 		return;
 	atomic_store(&m->advice, (uint8_t)s->advice);
+	atomic_store(&m->file->said_random, s->advice == MADV_RANDOM);
 	atomic_store(&m->ahead_most, s->ahead);
 }
 

@@ -116,6 +116,28 @@ static void what_is_read_through_once_is_the_kernels(void **state)
 	}
 }
 
+/* What a take-over costs is set against the pages that it brought. */
+static void long_ones_are_judged_by_what_they_read(void **state)
+{
+	const size_t len = (size_t)fm_tune.serve_window + MIB;
+	struct fm_maps_use use = { .spent_ns = MS, .read = 10 * MIB };
+	struct fm_maps alike = { 0 };
+
+	for (unsigned saved = 0; saved <= 18; saved += 9) {
+		struct fm_maps m = { 0 };
+
+		use.saved_ns = saved * MS;
+		for (int i = 0; i < 4; i++) {
+			fm_maps_begin(&m, len, 15 * MS, now += 15 * MS);
+			fm_maps_end(&m, &alike, &use, now += 5 * MS);
+		}
+		assert_int_equal(fm_maps_cost(&m, NULL, len, now),
+				 saved == 0 ? 749 : saved == 9 ? 299 : 0);
+		assert_int_equal(fm_maps_cost(&m, NULL, len + 1, now), 0);
+	}
+	assert_int_equal(fm_maps_cost(NULL, &alike, len, now), 0);
+}
+
 static void alike_are_files_of_a_device_and_length(void **state)
 {
 	struct fm_maps *a = fm_serve_alike(1, MIB, true);
@@ -209,6 +231,7 @@ FM_UNIT(maps)
 		cmocka_unit_test(files_alike_tell_of_a_new_one),
 		cmocka_unit_test(files_that_stay_mapped_are_the_engines),
 		cmocka_unit_test(what_is_read_through_once_is_the_kernels),
+		cmocka_unit_test(long_ones_are_judged_by_what_they_read),
 		cmocka_unit_test(alike_are_files_of_a_device_and_length),
 		cmocka_unit_test(what_is_long_ago_counts_less),
 		cmocka_unit_test(half_of_a_thread),
