@@ -290,9 +290,16 @@ bool fm_budget_used(const struct fm_budget *b, uint64_t evicted)
 	return evicted != b->evicted;
 }
 
-/* Before a program that takes memory as fast as it can be zeroed has taken half
+/*
+ * Before a program that takes memory as fast as it can be zeroed has taken half
  * of what is free; less often while nothing changes. While nothing of ours does
- * either that is all that counts, by and by. */
+ * either that is all that counts, by and by.
+ *
+ * Seldom while we have nothing to make room with. A look costs all in the
+ * group: to read memory.stat brings the counts up to date by which the kernel
+ * judges what comes back (mm/workingset.c), and it keeps more of a scan then
+ * than by old ones.
+ */
 static unsigned next_look(const struct fm_budget *b, uint64_t left,
 			  uint64_t spare)
 {
@@ -301,6 +308,8 @@ static unsigned next_look(const struct fm_budget *b, uint64_t left,
 	uint64_t idle = same ? 2 * b->pause_ms : 0;
 	uint64_t most = b->rests && idle > FM_SECOND_MS ? idle : FM_SECOND_MS;
 
+	if (b->nothing)
+		return (unsigned)most;
 	idle = idle < fm_tune.budget_rest_ms ? idle : fm_tune.budget_rest_ms;
 	ms = ms > idle ? ms : idle;
 	ms = ms > b->late_ms ? ms - b->late_ms : 0;

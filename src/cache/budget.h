@@ -34,6 +34,7 @@ struct fm_budget {
 	uint64_t all, left, at_ms;
 	unsigned pause_ms;    /* when to look again */
 	bool rests;           /* nothing of ours has changed since */
+	bool nothing;         /* is in the cache */
 	/* At the last balance: pages that had come back, */
 	uint64_t ours, theirs;
 	uint64_t evicted;      /* and that had been evicted */

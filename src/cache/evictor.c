@@ -9,6 +9,7 @@
 #include "cache.h"
 #include "file/file.h"
 #include "lazyfree.h"
+#include "mem_bell.h"
 #include "tunables.h"
 #include "writeback/writeback.h"
 
@@ -59,6 +60,8 @@ FM_FAULT void fm_cache_charge(struct fm_file *f, uint64_t n)
 	int64_t lim = (int64_t)fm_cache_limit();
 	int64_t now = fm_cache_count(f, n);
 
+	if (now == (int64_t)n)
+		fm_mem_monitor_wake(); /* the first */
 	wake_if_nearly_full();
 	for (int tries = 0; now > lim && tries < 64; tries++) {
 		uint64_t need = (uint64_t)(now - lim);

@@ -32,9 +32,6 @@ static _Atomic bool grown;
 static _Atomic uint64_t all; /* bytes that others leave, ours included */
 static _Atomic uint64_t looped_ms; /* last, and how sure that was */
 static _Atomic(enum fm_loops) looped;
-static struct fm_event bell;
-static _Atomic bool rests; /* looks come rarely */
-static _Atomic bool woken;
 static _Atomic uint64_t mapped = UINT64_MAX; /* bytes; until somebody says */
 
 /* Small wobbles of a percentage are not worth a pass of eviction. */
@@ -266,6 +263,13 @@ static bool is_unused(void)
 	return yes;
 }
 
+/* Who charges the first page sees that we rest, or we see the page. */
+static bool holds_nothing(void)
+{
+	atomic_store(&fm_mem_rests, true);
+	return !fm_cache_resident();
+}
+
 /* Milliseconds late. Returns those to wait for the next one. */
 static uint64_t adjust_budget(uint64_t late)
 {
@@ -274,12 +278,13 @@ static uint64_t adjust_budget(uint64_t late)
 
 	fm_lock(&lock);
 	budget.rests = is_unused();
+	budget.nothing = holds_nothing();
 	fm_budget_late(&budget, late);
 	resize_to(
 		fm_budget_room(&budget, left, mem_monitor_held(), fm_now_ms()));
 	lazy = budget.most_lazy;
 	ms = budget.pause_ms;
-	atomic_store(&rests, budget.rests);
+	atomic_store(&fm_mem_rests, budget.rests || budget.nothing);
 	atomic_store(&too_short, fm_budget_short(&budget));
 	atomic_store(&grown, budget.grown);
 	atomic_store(&all, budget.all);
@@ -318,17 +323,9 @@ static uint64_t mem_monitor_rest(uint64_t until)
 	uint64_t now = fm_now_ms();
 
 	if (now < until)
-		fm_event_sleep_ms(&bell, &never, until - now);
+		fm_event_sleep_ms(&fm_mem_bell, &never, until - now);
 	now = fm_now_ms();
 	return now > until ? now - until : 0;
-}
-
-void fm_mem_monitor_wake(void)
-{
-	if (!atomic_load(&rests))
-		return;
-	atomic_store(&woken, true);
-	fm_event_raise(&bell);
 }
 
 static void each_second(void)
@@ -383,7 +380,7 @@ static void *mem_monitor_watch(void *arg)
 	for (;;) {
 		now = fm_now_ms();
 		retry(&t, now);
-		if (atomic_exchange(&woken, false) || now >= t.look)
+		if (atomic_exchange(&fm_mem_woken, false) || now >= t.look)
 			mem_monitor_look(&t, late);
 		if (now >= t.step) {
 			each_second();
@@ -404,7 +401,7 @@ static int mem_monitor_start(void)
 static void mem_monitor_reset(void)
 {
 	fm_lock_reset(&lock);
-	fm_event_reset(&bell);
+	fm_event_reset(&fm_mem_bell);
 	atomic_store(&too_short, false);
 }
 

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/up.h"
+#include "mem_bell.h"
 
 struct fm_cache_size;
 
@@ -53,11 +54,6 @@ void fm_mem_monitor_mapped(uint64_t bytes);
 uint64_t fm_mem_monitor_all(void);
 /* [plain] So much of that would fit into memory without an engine. */
 uint64_t fm_mem_monitor_room(void);
-
-/* [any] The engine is used: memory is to be looked at at once. While nothing
- * comes into the cache or leaves it, and as much memory is left as before, that
- * is done more and more rarely. */
-void fm_mem_monitor_wake(void);
 
 /* [plain] Once a second, by the thread that watches memory, which has a table
  * of descriptors of its own: for who has to look at something, and has no

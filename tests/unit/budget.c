@@ -87,6 +87,20 @@ static void looks_more_often_when_little_is_left(void **state)
 	assert_int_equal(b.pause_ms, 2);
 }
 
+/* A look costs others more than it can help them. */
+static void looks_seldom_while_it_has_nothing(void **state)
+{
+	struct fm_budget b;
+
+	fm_budget_init(&b, 0, 50, GIB);
+	b.nothing = true;
+	fm_budget_room(&b, 64 * MIB, 0, 1000);
+	assert_int_equal(b.pause_ms, 1000);
+	b.nothing = false;
+	fm_budget_room(&b, 64 * MIB, 0, 2000);
+	assert_in_range(b.pause_ms, 1, 100);
+}
+
 /* What can be taken before the next look is acted upon stays free. */
 static void more_stays_free_for_who_is_fast(void **state)
 {
@@ -477,6 +491,7 @@ FM_UNIT(budget)
 		cmocka_unit_test(others_come_first),
 		cmocka_unit_test(room_comes_back_by_and_by),
 		cmocka_unit_test(looks_more_often_when_little_is_left),
+		cmocka_unit_test(looks_seldom_while_it_has_nothing),
 		cmocka_unit_test(more_stays_free_for_who_is_fast),
 		cmocka_unit_test(more_stays_free_when_looks_come_late),
 		cmocka_unit_test(grows_while_its_pages_come_back),
