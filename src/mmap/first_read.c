@@ -48,7 +48,7 @@ bool fm_first_read_is_late(int fd, const struct stat *st, uint64_t off,
 	const uint64_t dev = st->st_dev;
 	const uint64_t until = fm_now_ns() + fm_tune.first_read_late_ns;
 
-	if (atomic_load(&in_time) == dev ||
+	if (atomic_load(&in_time) == dev || !fm_sys_may_ask() ||
 	    fm_sys4(SYS_fadvise64, fd, (long)off, (long)ahead,
 		    POSIX_FADV_WILLNEED))
 		return false;

@@ -12,12 +12,15 @@
 #include "base/text.h"
 #include "tunables.h"
 
+/* A program that has confined itself may be ended for it. */
 static uint64_t kernel_ahead_ask(dev_t dev)
 {
 	char path[64] = "/sys/class/bdi/", text[32];
 	size_t n = strlen(path);
 	uint64_t kib;
 
+	if (!fm_sys_may_ask())
+		return 0;
 	fm_number_text(path + n, major(dev));
 	n = strlen(path);
 	path[n++] = ':';
