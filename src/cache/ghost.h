@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ghost.h - what was evicted not long ago: a table of fingerprints (S3-FIFO's
- * ghost queue, Yang et al., SOSP'23, section 4). A guess, for the table is
- * small, and hashed. No locks. All [fault], unless it says more.
+ * ghost.h - what was evicted not long ago, in a table of fingerprints
+ * (S3-FIFO's ghost queue, Yang et al., SOSP'23, section 4). All [fault], unless
+ * it says more.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * unmapped.h - what was there when it was unmapped: a table of fingerprints, as
- * ghost.h has of what was evicted. The kernel keeps such pages in the page
+ * unmapped.h - what was there when it was unmapped, in a table of fingerprints,
+ * as ghost.h has of what was evicted. The kernel keeps such pages in the page
  * cache, and who maps the file again gets them for nothing; ours are loaded
  * once more, or copied from another mapping of the file. No locks.
  */
