@@ -109,3 +109,9 @@ FM_FAULT bool fm_recover_path(struct fm_file *f)
 	fm_unlock(&lock);
 	return is_right(fd, f);
 }
+
+FM_FAULT const char *fm_recovered_path(struct fm_file *f, char buf[FM_PROC_FD])
+{
+	fm_recover_path(f);
+	return fm_proc_fd(buf, f->io->path);
+}

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 
+#include "base/proc.h"
 #include "base/sys.h"
 
 /* [fault] Does this error say that the number is not (any more) what it was? */
@@ -32,6 +33,9 @@ bool fm_recover_file(struct fm_file *f);
 /* [fault] A new f->io->path, by the file's name. False: another file has that
  * name now. */
 bool fm_recover_path(struct fm_file *f);
+/* [fault] The name in /proc by which f->io->path is opened, once it has been
+ * found again if need be. Returns buf. */
+const char *fm_recovered_path(struct fm_file *f, char buf[FM_PROC_FD]);
 
 /* [fault] Say once that such a thing has been found again, or (err < 0) that it
  * is lost. */

@@ -136,9 +136,7 @@ static bool can_open(struct fm_file *f, bool writable)
 	char path[FM_PROC_FD];
 	long err;
 
-	fm_recover_path(f);
-	fm_proc_fd(path, f->io->path);
-	err = fm_sys4(SYS_faccessat2, AT_FDCWD, path,
+	err = fm_sys4(SYS_faccessat2, AT_FDCWD, fm_recovered_path(f, path),
 		      writable ? R_OK | W_OK : R_OK, AT_EACCESS);
 	/* A sandbox may refuse the question, whatever it is about. */
 	if (err == -EPERM)
@@ -390,11 +388,9 @@ static void path_done(struct fm_file *f)
 static int engine_maps(struct fm_file *f, const struct fm_kmap *k, size_t n)
 {
 	char path[FM_PROC_FD];
-	int fd, err;
+	int fd = fm_sys_open(fm_recovered_path(f, path), O_RDONLY, 0);
+	int err = fd < 0 ? fd : 0;
 
-	fm_recover_path(f);
-	fd = fm_sys_open(fm_proc_fd(path, f->io->path), O_RDONLY, 0);
-	err = fd < 0 ? fd : 0;
 	for (size_t i = 0; i < n && !err; i++)
 		err = fm_mmap_anew(fd, &k[i]);
 	if (fd >= 0)

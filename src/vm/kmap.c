@@ -141,14 +141,13 @@ static int run_helper(struct helper *h)
 int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n)
 {
 	char path[FM_PROC_FD];
-	struct helper h = { .file = f, .path = path, .maps = maps, .n = n };
+	struct helper h = { .file = f, .maps = maps, .n = n };
 	uint64_t old;
 	int err;
 
 	if (fm_only_engine(f))
 		return -EOPNOTSUPP;
-	fm_recover_path(f);
-	fm_proc_fd(path, f->io->path);
+	h.path = fm_recovered_path(f, path);
 	err = run_helper(&h);
 	if (!may_not_open(err))
 		return err;
