@@ -7,18 +7,12 @@
 #include "mapops.h"
 
 #include "base/alloc.h"
-#include "base/sys.h"
-#include "cache/cache.h"
 #include "engine.h"
 #include "fault/fault.h"
 #include "file/file.h"
-#include "io/io.h"
 #include "map/map.h"
-#include "policy.h"
-#include "serve/serve.h"
-#include "tunables.h"
 #include "unmap_cache.h"
-#include "writeback/writeback.h"
+#include "unmap_loss.h"
 
 static bool bad_range(const void *addr, size_t len)
 {
@@ -49,35 +43,6 @@ static void mapops_note_window(const struct fm_map *m)
 		f->idle = was_touched(m) ? 0 : f->idle + 1;
 }
 
-/* To read what the engine has of it, in large pieces. */
-static uint64_t move_ns(const struct fm_file *f)
-{
-	return fm_tune.serve_move_ns +
-	       fm_device_each_ns(f, (uint64_t)fm_cache_of(f));
-}
-
-/* The last one's are the next process's, or what was mapped anew
- * (serve/maps.h). */
-static void mapops_weigh(struct fm_file *f)
-{
-	struct fm_again *a = &f->choice->again;
-	const uint64_t now = fm_now_ms();
-	struct fm_maps *m;
-
-	if (atomic_load(&f->nmaps) < 2 ||
-	    !fm_again_pays(a, atomic_load(&f->st->spent_ns),
-			   atomic_load(&f->st->unmapped_ns), move_ns(f), now) ||
-	    f->policy->warm != FM_WARM_AUTO ||
-	    !fm_may_change(f) || !fm_demote_may_return(f, FM_WHY_REMAPPED))
-		return;
-	m = fm_serve_maps(f->dev, f->ino, true);
-	if (m)
-		fm_maps_lost(m, (size_t)fm_file_size(f),
-			     fm_again_lost(a, now), now * 1000000);
-	fm_demote_ask(f, FM_WHY_REMAPPED);
-	fm_wb_kick();
-}
-
 static int unmap_one(struct fm_map *m)
 {
 	int err;
@@ -87,12 +52,11 @@ static int unmap_one(struct fm_map *m)
 	fm_map_lock(m, NULL);
 	if (fm_unmap_cache_put(m))
 		return fm_map_retire(m, NULL);
-	if (fm_map_pages(m) > FM_SMALL_WINDOW >> FM_PAGE_SHIFT)
-		fm_unmapped_note(m); /* others: mmap/kernel_windows.c */
+	fm_unmap_loses(m);
 	err = fm_sys_munmap((void *)atomic_load(&m->start),
 			    atomic_load(&m->end) - atomic_load(&m->start));
 	if (!err) {
-		mapops_weigh(m->file);
+		fm_unmap_weigh(m->file);
 		return fm_map_retire(m, NULL);
 	}
 	fm_map_show_and_unlock(m, NULL);

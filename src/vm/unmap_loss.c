@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#include "unmap_loss.h"
+
+#include "base/sys.h"
+#include "cache/cache.h"
+#include "engine.h"
+#include "file/file.h"
+#include "io/io.h"
+#include "map/map.h"
+#include "mapops.h"
+#include "policy.h"
+#include "serve/serve.h"
+#include "tunables.h"
+#include "writeback/writeback.h"
+
+void fm_unmap_loses(struct fm_map *m)
+{
+	if (fm_map_pages(m) > FM_SMALL_WINDOW >> FM_PAGE_SHIFT)
+		fm_unmapped_note(m); /* others: mmap/kernel_windows.c */
+}
+
+/* To read what the engine has of it, in large pieces. */
+static uint64_t move_ns(const struct fm_file *f)
+{
+	return fm_tune.serve_move_ns +
+	       fm_device_each_ns(f, (uint64_t)fm_cache_of(f));
+}
+
+/* The last one's are the next process's, or what was mapped anew
+ * (serve/maps.h). */
+void fm_unmap_weigh(struct fm_file *f)
+{
+	struct fm_again *a = &f->choice->again;
+	const uint64_t now = fm_now_ms();
+	struct fm_maps *m;
+
+	if (atomic_load(&f->nmaps) < 2 ||
+	    !fm_again_pays(a, atomic_load(&f->st->spent_ns),
+			   atomic_load(&f->st->unmapped_ns), move_ns(f), now) ||
+	    f->policy->warm != FM_WARM_AUTO ||
+	    !fm_may_change(f) || !fm_demote_may_return(f, FM_WHY_REMAPPED))
+		return;
+	m = fm_serve_maps(f->dev, f->ino, true);
+	if (m)
+		fm_maps_lost(m, (size_t)fm_file_size(f),
+			     fm_again_lost(a, now), now * 1000000);
+	fm_demote_ask(f, FM_WHY_REMAPPED);
+	fm_wb_kick();
+}
