@@ -2,6 +2,7 @@
 #include "fingerprints.h"
 
 #include <errno.h>
+#include <stdbool.h>
 
 #include "base/sys.h"
 #include "base/types.h"

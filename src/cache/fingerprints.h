@@ -8,7 +8,6 @@
 #pragma once
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 #define FM_CACHE_PARTS 64 /* unit: of the cache, in which time is counted */

@@ -47,16 +47,19 @@ static bool is_to_grow(const struct stat *st, uint64_t off, uint64_t len)
  * that is found out. */
 static uint32_t start_costs(const struct fm_mmap_request *q, uint64_t bytes)
 {
-	const uint64_t ahead = fm_readahead_known(q->st.st_dev);
-	const uint32_t late =
-		fm_cost_start(bytes, ahead, fm_tune.first_read_late_ns);
+	const uint32_t usual = fm_cost_start(bytes, 0, 0);
+	uint64_t ahead;
+	uint32_t late;
 
-	return fm_cost_too_small(bytes) && !fm_cost_counts(late) &&
-			       fm_settings()->mode == FM_MODE_ON &&
+	if (!fm_cost_counts(usual) || fm_settings()->mode != FM_MODE_ON)
+		return usual;
+	ahead = fm_readahead_known(q->st.st_dev);
+	late = fm_cost_start(bytes, ahead, fm_tune.first_read_late_ns);
+	return !fm_cost_counts(late) &&
 			       fm_first_read_is_late(q->fd, &q->st,
 						     (uint64_t)q->off, ahead)
 		       ? late
-		       : fm_cost_start(bytes, 0, 0);
+		       : usual;
 }
 
 /* The engine would start for this one. */

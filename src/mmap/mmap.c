@@ -279,15 +279,16 @@ static uint64_t mmap_saved_ns(const struct fm_file *f)
 static void maps_end(struct fm_file *f)
 {
 	struct fm_maps *m = fm_serve_maps(f->dev, f->ino, false);
-	const struct fm_maps_use use = {
+	struct fm_maps_use use = {
 		.spent_ns = atomic_load(&f->st->spent_ns),
 		.read = atomic_load(&f->st->load_bytes),
-		.saved_ns = mmap_saved_ns(f),
 	};
 
-	if (m)
-		fm_maps_end(m, fm_serve_alike(f->dev, m->len, true), &use,
-			    fm_now_ns());
+	if (!m)
+		return;
+	if (!fm_maps_is_window(m->len))
+		use.saved_ns = mmap_saved_ns(f);
+	fm_maps_end(m, fm_serve_alike(f->dev, m->len, true), &use, fm_now_ns());
 }
 
 FM_UP(file_closing, maps_end)

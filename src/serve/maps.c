@@ -17,7 +17,7 @@ void fm_maps_begin(struct fm_maps *m, size_t len, uint64_t took_ns,
 	m->from_ns = now_ns - took_ns;
 }
 
-static bool is_window(size_t len)
+bool fm_maps_is_window(size_t len)
 {
 	return len <= fm_tune.serve_window;
 }
@@ -25,7 +25,7 @@ static bool is_window(size_t len)
 static void maps_judge(struct fm_maps *m, uint64_t now_ns)
 {
 	m->cost = (uint32_t)(m->lost_ns * 1000 / (m->mapped_ns + 1));
-	m->most = is_window(m->longest) ?
+	m->most = fm_maps_is_window(m->longest) ?
 			  fm_least(2 * m->longest, fm_tune.serve_window) :
 			  m->longest;
 	if (m->cost >= fm_tune.serve_lost_much)
@@ -53,7 +53,7 @@ static bool is_read_once(const struct fm_maps *m, uint64_t read)
 static uint64_t lost_of(const struct fm_maps *m, uint64_t mapped,
 			const struct fm_maps_use *use)
 {
-	if (!is_window(m->len))
+	if (!fm_maps_is_window(m->len))
 		return fm_least(mapped, m->took_ns -
 				fm_least(m->took_ns, use->saved_ns));
 	if (ms(mapped) < fm_tune.serve_short_ms)
@@ -72,7 +72,7 @@ void fm_maps_end(struct fm_maps *m, struct fm_maps *alike,
 		return;
 	m->from_ns = 0;
 	maps_add(m, m->len, mapped, lost, now_ns);
-	if (alike && is_window(m->len))
+	if (alike && fm_maps_is_window(m->len))
 		maps_add(alike, m->len, mapped, lost, now_ns);
 }
 

@@ -47,9 +47,12 @@ void fm_maps_begin(struct fm_maps *m, size_t len, uint64_t took_ns,
 struct fm_maps_use {
 	uint64_t spent_ns; /* by threads, in faults */
 	uint64_t read;     /* bytes */
-	uint64_t saved_ns; /* that the kernel would have taken more for them */
+	uint64_t saved_ns; /* that the kernel would have taken more for them;
+			    * of a window it does not count */
 };
 
+/* [plain] Is what is so long a window? */
+bool fm_maps_is_window(size_t len);
 /* [plain] The last one is gone. alike: what is known of files alike, or
  * NULL. */
 void fm_maps_end(struct fm_maps *m, struct fm_maps *alike,
