@@ -202,6 +202,8 @@ void fm_change_file(struct fm_change *c, struct fm_file *f);
 void fm_change_serial(struct fm_change *c);
 /* 0, or -1 and errno. */
 int fm_change_lock(struct fm_change *c, off_t off, off_t len);
+/* For a hole in it. */
+int fm_change_lock_hole(struct fm_change *c, off_t off, off_t len);
 /* All from off on is about to be cut off. */
 int fm_change_lock_cut(struct fm_change *c, off_t off);
 void fm_change_end(struct fm_change *c, bool changed, bool discard);

@@ -90,6 +90,11 @@ int fm_change_lock(struct fm_change *c, off_t off, off_t len)
 					   &c->range));
 }
 
+int fm_change_lock_hole(struct fm_change *c, off_t off, off_t len)
+{
+	return has_locked(c, fm_range_lock_hole(c->file, off, len, &c->range));
+}
+
 int fm_change_lock_cut(struct fm_change *c, off_t off)
 {
 	return has_locked(c, fm_range_lock_cut(c->file, off, &c->range));

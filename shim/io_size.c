@@ -110,6 +110,8 @@ static int lock_alloc(struct fm_change *c, int mode, off_t off, off_t len,
 	/* Only reserves blocks: the bytes up to the old end stay. */
 	if (!(mode & ~(FALLOC_FL_KEEP_SIZE | FALLOC_FL_UNSHARE_RANGE)))
 		return grows ? fm_change_lock(c, size, off + len - size) : 0;
+	if (mode & FALLOC_FL_PUNCH_HOLE)
+		return fm_change_lock_hole(c, off, len);
 	if (grows && off > size) {
 		len += off - size;
 		off = size;

@@ -502,7 +502,9 @@ extern _Atomic bool fm_errseq_some;
  * Between the two calls the thread must not fault on managed pages of the
  * range, except on those that it has pinned before. Not recursive.
  * fm_range_lock_cut: what lies wholly behind `off` is about to be cut off, so
- * it is not written before.
+ * it is not written before. fm_range_lock_hole: a hole is made; the heap's own
+ * file (heap_calls.h) has nothing there that anybody needs, so that is not
+ * written either.
  */
 struct fm_range {
 	struct fm_file *file;
@@ -518,6 +520,8 @@ int fm_range_lock(struct fm_file *f, off_t off, off_t len,
 		  struct fm_range *ret_range);
 int fm_range_lock_cut(struct fm_file *f, off_t off,
 		      struct fm_range *ret_range);
+int fm_range_lock_hole(struct fm_file *f, off_t off, off_t len,
+		       struct fm_range *ret_range);
 void fm_range_unlock(struct fm_range *r, bool changed, bool discard);
 
 /* [any] The size of the file may have changed (truncate, fallocate, append). */

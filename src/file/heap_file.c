@@ -72,6 +72,16 @@ FM_FAULT void fm_heap_writes(const struct fm_file *f, uint64_t fp, uint64_t n)
 		atomic_fetch_or(&bits[k / 64], 1ull << k % 64);
 }
 
+void fm_heap_freed(const struct fm_file *f, uint64_t fp, uint64_t stop)
+{
+	_Atomic uint64_t *bits = atomic_load(&written);
+
+	if (!bits || !fm_is_heap(f))
+		return;
+	for (uint64_t k = fp; k < stop && k < written_pages; k++)
+		atomic_fetch_and(&bits[k / 64], ~(1ull << k % 64));
+}
+
 /* ---- who asks ------------------------------------------------------------ */
 
 bool fm_heap_wanted(void)

@@ -40,6 +40,8 @@ bool fm_heap_blank(const struct fm_file *f, uint64_t fp, uint64_t n);
 bool fm_heap_has_room(const struct fm_file *f);
 /* [fault] Before these are written. */
 void fm_heap_writes(const struct fm_file *f, uint64_t fp, uint64_t n);
+/* [any] Pages fp up to stop are locked, and not in the file any more. */
+void fm_heap_freed(const struct fm_file *f, uint64_t fp, uint64_t stop);
 
 /* [plain] Before a fork. held: nothing is stored to it until that is over. */
 void fm_heap_copy(bool held);

@@ -392,7 +392,7 @@ static void write_all_before_ipc(void)
 		struct fm_file *f = fm_file_at(id);
 		int64_t pages = f ? fm_dirty_count(f) : 0;
 
-		if (pages > 0)
+		if (pages > 0 && !fm_is_heap(f)) /* nobody else sees it */
 			write_before_ipc(f, (uint64_t)pages);
 		fm_epoch_leave(e);
 	}

@@ -180,7 +180,8 @@ static int try_range_lock(struct fm_file *f, off_t off, off_t len,
 	unsigned e;
 	int err;
 
-	fm_file_mixed(f);
+	if (!r->cut || !fm_is_heap(f)) /* whole pages: none is cached there */
+		fm_file_mixed(f);
 	r->file = f;
 	r->first = first_page(off);
 	r->whole = ((uint64_t)off + FM_PAGE_MASK) >> FM_PAGE_SHIFT;
@@ -259,6 +260,13 @@ int fm_range_lock_cut(struct fm_file *f, off_t off, struct fm_range *r)
 {
 	r->cut = true;
 	return fileio_lock(f, off, 0, r);
+}
+
+int fm_range_lock_hole(struct fm_file *f, off_t off, off_t len,
+		       struct fm_range *r)
+{
+	r->cut = fm_is_heap(f) && !((off | len) & FM_PAGE_MASK);
+	return fileio_lock(f, off, len, r);
 }
 
 /* ---- dropping what the change made stale ------------------------------- */
@@ -513,7 +521,7 @@ static bool fileio_renew(const struct fm_range *r, bool discard,
 	struct fm_map *m;
 	struct stale d = {
 		.range = r,
-		.discard = discard,
+		.discard = discard || r->cut,
 		.own = discard ? r->whole : UINT64_MAX,
 		.drop = { .stay_locked = true },
 	};
@@ -521,9 +529,12 @@ static bool fileio_renew(const struct fm_range *r, bool discard,
 	fm_for_each_map(m, r->file)
 		renew_map(m, &d, again);
 	*copies += d.copies;
-	if (!d.pinned)
-		forget_states(r, discard);
-	return !d.pinned;
+	if (d.pinned)
+		return false;
+	forget_states(r, d.discard);
+	if (r->cut)
+		fm_heap_freed(r->file, r->whole, r->stop);
+	return true;
 }
 
 static bool renew_again(const struct fm_range *r, bool discard)

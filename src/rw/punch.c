@@ -70,7 +70,8 @@ static int hole_make(const struct hole *h)
 static int hole_punch(const struct hole *h)
 {
 	struct fm_range r;
-	int err = fm_range_lock(h->f, h->off, (off_t)(h->to - h->from), &r);
+	int err = fm_range_lock_hole(h->f, h->off, (off_t)(h->to - h->from),
+				     &r);
 
 	if (err)
 		return err;

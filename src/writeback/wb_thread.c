@@ -208,26 +208,33 @@ static void wb_thread_reset(void)
 	fm_wb_most_reset();
 }
 
-/* Files that have been dirty for longer than the interval. */
+static void wb_thread_look(struct fm_file *f, uint64_t now)
+{
+	const uint64_t since = atomic_load(&f->wb->dirty_since_ms);
+
+	if (!since && fm_dirty_count(f) > 0)
+		atomic_store(&f->wb->dirty_since_ms, now);
+	if (!since || !f->policy->wb_interval_ms ||
+	    now - since < f->policy->wb_interval_ms)
+		return;
+	atomic_store(&f->wb->dirty_since_ms, 0);
+	fm_wb_ahead(f, false);
+	if (fm_dirty_count(f))
+		atomic_store(&f->wb->dirty_since_ms, now);
+}
+
+/* Files that have been dirty for longer than the interval. The heap's is only
+ * written to make room. */
 static void wb_thread_every_second(void)
 {
-	uint64_t now = fm_now_ms();
+	const uint64_t now = fm_now_ms();
 
 	for (uint32_t id = 0; id < fm_file_top(); id++) {
 		unsigned e = fm_epoch_enter();
 		struct fm_file *f = fm_file_at(id);
-		uint64_t since = f ? atomic_load(&f->wb->dirty_since_ms) : 0;
 
-		if (f && !since && !fm_is_heap(f) && fm_dirty_count(f) > 0)
-			atomic_store(&f->wb->dirty_since_ms, now);
-
-		if (since && f->policy->wb_interval_ms &&
-		    now - since >= f->policy->wb_interval_ms) {
-			atomic_store(&f->wb->dirty_since_ms, 0);
-			fm_wb_ahead(f, false);
-			if (fm_dirty_count(f))
-				atomic_store(&f->wb->dirty_since_ms, now);
-		}
+		if (f && !fm_is_heap(f))
+			wb_thread_look(f, now);
 		fm_epoch_leave(e);
 	}
 }
