@@ -16,6 +16,10 @@ static struct fm_frame *full, *hollow;
 static _Atomic unsigned held; /* frames with memory, without standby */
 static unsigned most_held; /* as of the start */
 static _Atomic unsigned may_hold;
+/* As many as transfers could fill, in this second and in the one before. */
+static _Atomic unsigned wished;
+static unsigned wished_before;
+static uint64_t wished_ms; /* when this one began */
 static _Atomic unsigned nfull; /* on the list */
 static _Atomic bool wanted; /* by a thread that cannot make one */
 static struct fm_lock lock = FM_LOCK(FM_RANK_LEAF);
@@ -143,6 +147,8 @@ static void frame_reset(void)
 	atomic_store(&bought, 0);
 	atomic_store(&spent, 0);
 	atomic_store(&wanted, false);
+	atomic_store(&wished, 0);
+	wished_before = 0;
 	for (int i = 0; i < MAX_FRAMES; i++)
 		frames[i].mem = NULL;
 	fm_lock_reset(&lock);
@@ -185,9 +191,47 @@ void fm_frame_rest(void)
 	frame_trim(0);
 }
 
+/* Of a cache of that size. As much as streams may have ahead (ahead.c). */
+static unsigned frame_most(uint64_t cache_bytes)
+{
+	return (unsigned)fm_least(cache_bytes / 8 / FM_HUGE, FM_FRAMES);
+}
+
+/* A quarter is not filled with fresh memory. */
+FM_FAULT void fm_frame_wish(uint64_t n)
+{
+	n = fm_least(n + n / 3, FM_FRAMES);
+	if (n > atomic_load_explicit(&wished, memory_order_relaxed))
+		atomic_store_explicit(&wished, (unsigned)n,
+				      memory_order_relaxed);
+}
+
+static unsigned wished_lately(void)
+{
+	const uint64_t now = fm_now_ms();
+	unsigned n = atomic_load(&wished);
+
+	if (now - wished_ms >= FM_SECOND_MS) {
+		wished_ms = now;
+		wished_before = n;
+		atomic_store(&wished, 0);
+	}
+	return n > wished_before ? n : wished_before;
+}
+
+/* The share is what any device needs. One that is far away needs more, and only
+ * while something is read in order. */
+static unsigned due(uint64_t cache_bytes)
+{
+	const unsigned wish = wished_lately(), most = frame_most(cache_bytes);
+	const unsigned n = fm_frame_share(cache_bytes);
+
+	return wish <= n ? n : wish < most ? wish : most;
+}
+
 uint64_t fm_frame_allow(uint64_t cache_bytes)
 {
-	unsigned n = fm_frame_share(cache_bytes), now = atomic_load(&may_hold);
+	unsigned n = due(cache_bytes), now = atomic_load(&may_hold);
 
 	if (!fm_frame_on())
 		return 0;
@@ -399,10 +443,13 @@ bool fm_frame_buy(void)
 static int frame_start(void)
 {
 	uint64_t cache = fm_cache_bytes(&fm_settings()->cache);
-	unsigned n = fm_frame_share(cache);
+	const unsigned n = fm_frame_share(cache);
+	const uint64_t rest = cache - n * FM_HUGE;
+	int err = fm_frame_start(n ? frame_most(cache) : 0,
+				 (unsigned)(rest / 8 / FM_HUGE));
 
-	cache -= n * FM_HUGE;
-	return fm_frame_start(n, (unsigned)(cache / 8 / FM_HUGE));
+	atomic_store(&may_hold, n);
+	return err;
 }
 
 FM_LIFE(frame, .level = FM_LIFE_MEMORY, .start = frame_start,

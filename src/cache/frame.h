@@ -43,8 +43,11 @@ int fm_frame_start(unsigned n, unsigned standby);
 /* [plain] How many frames for transfers a cache of that size is to have. */
 unsigned fm_frame_share(uint64_t cache_bytes);
 /* [plain] The cache is of that size now: frames have their share of it, or less
- * when they began with less. Bytes that they may hold. */
+ * when they began with less, or up to twice as much while that is wished. Bytes
+ * that they may hold. */
 uint64_t fm_frame_allow(uint64_t cache_bytes);
+/* Transfers would fill n frames now. */
+void fm_frame_wish(uint64_t n);
 /* [plain] What waits for a use gives its memory back; it is made anew. */
 void fm_frame_rest(void);
 bool fm_frame_on(void);

@@ -53,14 +53,27 @@ static FM_FAULT uint64_t ahead_room(const struct fm_map *m)
 			fm_ahead_most());
 }
 
-/* The stream's part of the frames, when all streams in use share them. */
-static FM_FAULT uint64_t fair_part(const struct fm_stream_set *st)
+static FM_FAULT uint64_t streams_lately(const struct fm_stream_set *st)
 {
 	uint64_t n = 0;
 
 	for (int k = 0; k < FM_STREAMS; k++)
 		n += fm_stream_lately(st, &st->s[k]);
-	return fm_frame_limit() * FM_HUGE_PAGES / (n ? n : 1);
+	return n ? n : 1;
+}
+
+/* The stream's part of the frames, when all streams in use share them. */
+static FM_FAULT uint64_t fair_part(const struct fm_stream_set *st)
+{
+	return fm_frame_limit() * FM_HUGE_PAGES / streams_lately(st);
+}
+
+/* It is less than a stream has earned: there are to be as many frames as keep
+ * the device busy, and the one that each reader is at. */
+static FM_FAULT void wish_frames(const struct fm_map *m)
+{
+	fm_frame_wish(fm_device_depth(m->file->io->device, FM_HUGE_PAGES, 0) +
+		      streams_lately(atomic_load(&m->streams)));
 }
 
 /* Its part of the small buffers, of which some are others'. */
@@ -119,9 +132,12 @@ static FM_FAULT uint64_t ahead_reach(const struct fm_map *m,
 				     const struct fm_stream *s, bool gaps)
 {
 	const struct fm_stream_set *st = atomic_load(&m->streams);
+	const uint64_t n = earned(m, s, gaps);
 	uint8_t advice = atomic_load(&m->advice);
 	uint64_t part = fair_part(st), most = ahead_room(m);
 
+	if (gaps && n > part)
+		wish_frames(m);
 	if (!gaps)
 		most = fm_least(strided_part(st) * fm_pages_apart(s->step, 0),
 				ahead_said(m) ? most : UINT64_MAX);
@@ -131,7 +147,7 @@ static FM_FAULT uint64_t ahead_reach(const struct fm_map *m,
 		return most;
 	if (advice == MADV_RANDOM && s->passed <= fm_tune.ahead_proven)
 		return 0;
-	return fm_least(earned(m, s, gaps), most);
+	return fm_least(n, most);
 }
 
 /* Pages of the mapping that lie in the file. */

@@ -66,6 +66,29 @@ static void limits(void **state)
 	put_all(fr, n);
 }
 
+/* A cache of 64 MiB: two, and up to four while a stream would fill more. */
+static void wishes(void **state)
+{
+	const uint64_t cache = (uint64_t)64 << 20;
+
+	if (!have)
+		skip();
+	fm_frame_allow(cache);
+	assert_int_equal(fm_frame_limit(), 2);
+	fm_frame_wish(3);
+	fm_frame_allow(cache);
+	assert_int_equal(fm_frame_limit(), 3);
+	fm_frame_wish(100);
+	assert_int_equal(fm_frame_allow(cache), 4 * FM_HUGE);
+	for (int k = 0; k < 2; k++) {
+		usleep(1010000);
+		fm_frame_allow(cache);
+	}
+	assert_int_equal(fm_frame_limit(), 2);
+	assert_int_equal(fm_frame_allow(16 * FRAMES * FM_HUGE),
+			 FRAMES * FM_HUGE);
+}
+
 /* All ready: any may go. All in use, fresh ones dear: none may, until copies
  * have cost as much as one. Then one may. */
 static void buying(void **state)
@@ -250,6 +273,7 @@ FM_UNIT(frame)
 		cmocka_unit_test(swapped),
 		cmocka_unit_test(in_doubt),
 		cmocka_unit_test(rest),
+		cmocka_unit_test(wishes),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);
