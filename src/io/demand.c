@@ -41,7 +41,7 @@ static _Atomic uint64_t window_took; /* of reads, stalls cut as in device.c */
 static _Atomic uint64_t window_from;
 static _Atomic uint32_t crowd; /* mean of reads in flight, in %, last window */
 static uint64_t pace[2]; /* ns a read, last window of each way */
-static uint64_t waited;  /* mean ns of a read, last window of polling */
+static uint64_t waited;  /* mean ns of a read, last window */
 static uint32_t chosen = POLL;
 static enum kind { USUAL, PROBE, TRIAL } kind; /* of this window */
 static unsigned windows;
@@ -107,23 +107,25 @@ static FM_FAULT void sum_up(uint32_t m, uint64_t now)
 	atomic_store(&crowd, (uint32_t)(100 * took / (now - from + 1)));
 	fm_count(&reads, n);
 	pace[m] = atomic_exchange(&window_busy, 0) / (n + !n);
-	if (m == POLL)
-		waited = took / (n + !n);
+	waited = took / (n + !n);
 }
 
 /*
  * A short probe in the other way flatters it: who has waited gets the CPU first
  * for some milliseconds, and work of others is put off. So what looked better
  * has to be so for a window as long as any other, beside the same window of the
- * chosen way.
+ * chosen way. Where a read takes long no poll sees its end: each would only
+ * yield, tens of thousands of times a second.
  */
 static FM_FAULT enum kind next_kind(void)
 {
 	if (waited >= fm_tune.demand_poll_ns) {
 		chosen = SLEEP;
-	} else if (kind == PROBE && is_better()) {
+		return USUAL;
+	}
+	if (kind == PROBE && is_better())
 		return TRIAL;
-	} else if (kind == TRIAL && is_better()) {
+	if (kind == TRIAL && is_better()) {
 		chosen ^= 1;
 		return USUAL;
 	}
