@@ -30,6 +30,7 @@
 
 struct kept {
 	size_t len; /* 0: free */
+	bool shared; /* else private, with pages of the file alone */
 	dev_t dev;
 	ino_t ino;
 	off_t size;
@@ -97,8 +98,7 @@ static bool worth_it(struct fm_map *m)
 	size_t len = fm_map_pages(m) << FM_PAGE_SHIFT;
 	struct rlimit as = { 0, 0 };
 
-	if (!m->shared || len < fm_tune.unmap_cache_least || m->mbase ||
-	    takes_longer(m) ||
+	if (len < fm_tune.unmap_cache_least || m->mbase || takes_longer(m) ||
 	    fm_map_pages(m) != m->modes->used || atomic_load(&m->aliased) ||
 	    atomic_load(&m->file->by_pieces) ||
 	    fm_kernel_serves(m->file) || !fm_store_of(m->file)->keeps ||
@@ -109,7 +109,8 @@ static bool worth_it(struct fm_map *m)
 	       as.rlim_cur == RLIM_INFINITY;
 }
 
-/* Everything clean; how many pages there are, and where they end. */
+/* Everything clean; how many pages there are, and where they end. Negative: the
+ * program's own are among them. */
 static int64_t copy_modes(struct fm_map *m, uint8_t *to, uint64_t *ret_end)
 {
 	uint64_t n = fm_map_pages(m);
@@ -245,8 +246,8 @@ static void add_kept(struct fm_map *m, const struct stat *st, char *mem,
 		.len = fm_map_pages(m) << FM_PAGE_SHIFT,
 		.dev = st->st_dev, .ino = st->st_ino, .size = st->st_size,
 		.mtime = st->st_mtim, .ctime = st->st_ctim,
-		.pgoff = m->pgoff, .stamp = ++clock_stamp, .mem = mem,
-		.mode = mode, .rest = end,
+		.shared = m->shared, .pgoff = m->pgoff,
+		.stamp = ++clock_stamp, .mem = mem, .mode = mode, .rest = end,
 	};
 	atomic_fetch_add(&pages, n);
 	/* Retiring the mapping takes them off the budget: they stay. */
@@ -299,7 +300,8 @@ static bool unmap_cache_find(const struct fm_map *m, const struct stat *st,
 			continue;
 		if (!unchanged(k, st)) {
 			unmap_cache_cut(k, 0);
-		} else if (!found && k->len == len && k->pgoff == m->pgoff) {
+		} else if (!found && k->len == len && k->pgoff == m->pgoff &&
+			   k->shared == m->shared) {
 			*ret = *k;
 			k->len = 0;
 			found = true;
@@ -392,7 +394,7 @@ int fm_unmap_cache_take(struct fm_map *m, int prot)
 	uint64_t n;
 	int err;
 
-	if (!atomic_load(&pages) || !m->shared ||
+	if (!atomic_load(&pages) ||
 	    fm_map_pages(m) < fm_tune.unmap_cache_least >> FM_PAGE_SHIFT ||
 	    fm_sys_fstat(m->file->io->path, &st) ||
 	    !unmap_cache_find(m, &st, &k))
