@@ -6,9 +6,9 @@
  *   again DIR [-d seconds] [-r seed] [-t threads]
  *
  * Each thread has a file of its own and knows the version of each page. A
- * round maps the file (whole or a part, for reading or writing), checks and
- * stores, and unmaps it; between rounds pages change by pwrite, and the file
- * shrinks and grows.
+ * round maps the file (whole or a part, for reading or writing, one in three
+ * privately), checks and stores, and unmaps it; between rounds pages change by
+ * pwrite, and the file shrinks and grows.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,6 +38,7 @@ struct worker {
 	uint64_t rnd;
 	int fd;
 	uint64_t version[PAGES];
+	bool private, own[PAGES]; /* its mapping; stored to there alone */
 	char path[4096];
 };
 
@@ -102,9 +103,16 @@ static void use(struct worker *w, volatile uint64_t *m, uint64_t first,
 	for (uint64_t k = 0; k < 200; k++) {
 		uint64_t i = rnd(w, n), page = first + i;
 
+		if (w->own[page])
+			continue;
 		check(w, m + i * WORDS, page);
 		if (!store || rnd(w, 4))
 			continue;
+		if (w->private) {
+			w->own[page] = true;
+			m[i * WORDS] = m[i * WORDS + WORDS - 1] = ~0ull;
+			continue;
+		}
 		/* Never back to a version that was there before. */
 		w->version[page] += 2;
 		m[i * WORDS] = m[i * WORDS + WORDS - 1] = stamp(w, page);
@@ -116,13 +124,17 @@ static void one_round(struct worker *w)
 	uint64_t first = rnd(w, 3) ? 0 : rnd(w, PAGES / 3);
 	uint64_t n = PAGES - first;
 	bool store = rnd(w, 2);
-	int fd = open(w->path, store ? O_RDWR : O_RDONLY);
+	int fd;
 	void *m;
 
+	w->private = !rnd(w, 3);
+	memset(w->own, 0, sizeof(w->own));
+	fd = open(w->path, store && !w->private ? O_RDWR : O_RDONLY);
 	if (fd < 0)
 		die(w->path);
 	m = mmap(NULL, n * PAGE, PROT_READ | (store ? PROT_WRITE : 0),
-		 MAP_SHARED, fd, (off_t)(first * PAGE));
+		 w->private ? MAP_PRIVATE : MAP_SHARED, fd,
+		 (off_t)(first * PAGE));
 	if (m == MAP_FAILED)
 		die("mmap");
 	if (rnd(w, 2))
