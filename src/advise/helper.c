@@ -104,11 +104,19 @@ static uint64_t pay(uint64_t begin_ms, uint64_t ms)
 	return ms;
 }
 
-/* Where it is not told which faults wait any of them may. */
+/* It has begun at what costs less if wrong, and nothing is known yet. */
+static bool guesses(void)
+{
+	return ranges.guess && !ranges.opinion.says;
+}
+
+/* Where it is not told which faults wait any of them may. A thread that waits
+ * while nothing is known may wait for nothing else: where that takes long few
+ * come in a turn. */
 static bool worth(const struct fm_advised_use *u)
 {
 	return u->bytes >= fm_tune.helper_worth_bytes ||
-	       u->major >= fm_tune.streams_few ||
+	       u->major >= (guesses() ? 1 : fm_tune.streams_few) ||
 	       (ranges.uncounted && u->faults >= fm_tune.streams_few) ||
 	       (ranges.guess && u->faults >= fm_tune.advice_single);
 }
@@ -193,9 +201,7 @@ static void judge_source(const struct fm_advised_use *use, unsigned part)
 
 static uint64_t soon_ms(uint64_t ms)
 {
-	return ranges.guess && !ranges.opinion.says ?
-		       fm_tune.helper_guess_ms :
-		       ms;
+	return guesses() ? fm_tune.helper_guess_ms : ms;
 }
 
 /* A turn in which something was read. The first begins the source: a program
