@@ -90,10 +90,39 @@ static void of_peers(const struct fm_mmap_request *q, struct fm_cost_facts *c)
 		c->peers = fm_peers_cost();
 }
 
+/* To look at all of a file that is cached takes a millisecond for each 100 MiB.
+ * Who maps it over and over is told the same for a while. */
+static bool was_cached(const struct fm_mmap_request *q, uint64_t now_ns)
+{
+	const struct fm_maps *m =
+		fm_serve_maps(q->st.st_dev, q->st.st_ino, false);
+
+	return m && now_ns < m->cached_until_ns;
+}
+
+static void note_cached(const struct fm_mmap_request *q, uint64_t from_ns)
+{
+	const uint64_t now = fm_now_ns();
+	const uint64_t hold = (now - from_ns) * fm_tune.helper_share;
+	struct fm_maps *m;
+
+	if (hold < 1000000) /* unit: ns, not worth a note */
+		return;
+	m = fm_serve_maps(q->st.st_dev, q->st.st_ino, true);
+	if (m)
+		m->cached_until_ns = now + hold;
+}
+
 static void of_cache(const struct fm_mmap_request *q, struct fm_cost_facts *c)
 {
-	c->cached = fm_pagecache_enough(q->fd, &q->st, (uint64_t)q->off,
-					q->len, q->policy);
+	const uint64_t off = (uint64_t)q->off, now = fm_now_ns();
+	const bool whole = at_map_is_open(q->policy) &&
+			   is_whole((uint64_t)q->st.st_size, off, q->len);
+
+	c->cached = (whole && was_cached(q, now)) ||
+		    fm_pagecache_enough(q->fd, &q->st, off, q->len, q->policy);
+	if (whole && c->cached && !was_cached(q, now))
+		note_cached(q, now);
 }
 
 /* ---- memory ------------------------------------------------------------- */

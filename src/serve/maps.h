@@ -38,6 +38,8 @@ struct fm_maps {
 	unsigned n;
 	uint32_t cost; /* thousandths of a thread, when last judged */
 	struct fm_hold hold;
+	/* the kernel's, whatever was lost: mmap/at_map.c */
+	uint64_t cached_until_ns;
 };
 
 /* [plain] The first mapping of a file, of len bytes; it took so long. */
