@@ -68,12 +68,19 @@ static const char *policy_env_get(char **envp, const char *name)
 	return NULL;
 }
 
-static const char *own_exe(void)
+/* Asked for where it is wanted: most processes compare it with nothing. */
+static void know_exe(void)
 {
 	char buf[4096];
-	long n = fm_sys_readlink("/proc/self/exe", buf, sizeof(buf));
+	const char *exe = NULL;
+	long n;
 
-	return n > 0 ? fm_arena_text(&start.arena, buf, (size_t)n) : NULL;
+	if (start.who.exe)
+		return;
+	n = fm_sys_readlink("/proc/self/exe", buf, sizeof(buf));
+	if (n > 0)
+		exe = fm_arena_text(&start.arena, buf, (size_t)n);
+	start.who.exe = exe ? exe : "";
 }
 
 static int remember_start(const char *argv0, const char *exe, char **envp)
@@ -81,8 +88,8 @@ static int remember_start(const char *argv0, const char *exe, char **envp)
 	const char *name = fm_base_name(argv0);
 
 	start.who.name = fm_arena_text(&start.arena, name, strlen(name));
-	exe = exe ? fm_arena_text(&start.arena, exe, strlen(exe)) : own_exe();
-	start.who.exe = exe ? exe : "";
+	if (exe)
+		start.who.exe = fm_arena_text(&start.arena, exe, strlen(exe));
 	start.policy = policy_env_get(envp, "FASTMAP_POLICY");
 	start.config_home = policy_env_get(envp, "XDG_CONFIG_HOME");
 	start.state_home = policy_env_get(envp, "XDG_STATE_HOME");
@@ -149,6 +156,7 @@ static void policy_take_file(struct fm_set *set)
 		return;
 	}
 	set->process.source = fm_arena_text(&set->arena, path, strlen(path));
+	know_exe();
 	fm_parse_text(set, path, text, &start.who, NULL);
 }
 
@@ -322,8 +330,12 @@ static void order_heap(struct fm_set *set)
 
 static bool skipped(const struct fm_set *set)
 {
-	const char *exe = fm_base_name(start.who.exe);
+	const char *exe;
 
+	if (!set->cmds && !set->skip_cmds)
+		return false;
+	know_exe();
+	exe = fm_base_name(start.who.exe);
 	if (fm_texts_match(set->skip_cmds, start.who.name, fm_glob) ||
 	    fm_texts_match(set->skip_cmds, exe, fm_glob))
 		return true;

@@ -29,6 +29,7 @@ FM_NEXT(prctl)
 extern void fm_change_fork_child(void) __attribute__((weak));
 extern char __libc_single_threaded __attribute__((weak)); /* glibc 2.32 */
 extern int __cxa_atexit(void (*fn)(void *), void *arg, void *dso);
+extern int __cxa_at_quick_exit(void (*fn)(void *), void *dso);
 
 /*
  * Of the process whose memory this is. The kernel wipes the page in every child
@@ -246,11 +247,6 @@ static void proc_at_exit(void *unused)
 		fm_engine_exit();
 }
 
-static void at_quick(void)
-{
-	proc_at_exit(NULL);
-}
-
 FM_HOOK void _exit(int status)
 {
 	proc_at_exit(NULL);
@@ -363,7 +359,11 @@ void fm_proc_boot(void)
 	/* Made by constructors older than ours. */
 	if (!&__libc_single_threaded || !__libc_single_threaded)
 		fm_threads_come();
-	home = fm_sys_anon(4096);
+	/* Beside what is there: a far one needs tables of its own. */
+	home = fm_sys_mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if ((uintptr_t)home >= (uintptr_t)-4095)
+		home = NULL;
 	if (home) {
 		fm_sys_madvise(home, 4096, MADV_WIPEONFORK);
 		atomic_store(&home->pid, fm_sys_getpid());
@@ -375,5 +375,5 @@ void fm_proc_boot(void)
 	/* Older than every handler of the program and not bound to our
 	 * library: runs last, after all destructors. */
 	__cxa_atexit(proc_at_exit, NULL, NULL);
-	at_quick_exit(at_quick);
+	__cxa_at_quick_exit(proc_at_exit, NULL);
 }
