@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* U20: a file that is in the page cache is mapped and unmapped over and over: it
- * is not asked each time whether all of it is there, which takes as long as the
- * file is large. A tracer counts those calls of a child. */
+/* U20: a file that is in the page cache is mapped and unmapped over and over:
+ * it is not asked each time whether all of it is there, which takes as long as
+ * the file is large. A tracer counts those calls of a child. */
 /* env: FASTMAP_WARM=auto */
 /* not engaged: the kernel serves what is in the page cache */
 #include "ct.h"
