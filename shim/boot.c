@@ -5,6 +5,7 @@
  * is a raw system call.
  */
 #include "shim.h"
+#include "io_stream.h"
 
 #include <link.h>
 #include <string.h>
@@ -128,6 +129,7 @@ __attribute__((constructor)) static void boot(int argc, char **argv,
 		fm_proc_boot();
 		atomic_store(&fm_shim_on, true);
 		fm_heap_boot();
+		fm_stream_boot();
 	}
 	booted = true;
 	errno = saved;

@@ -172,24 +172,26 @@ static int look(int dirfd, const char *path, bool follow)
 			    O_PATH | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW), 0);
 }
 
-int fm_backing_streams(const char *path)
+int fm_backing_is(int fd)
 {
-	static _Atomic bool told;
-	int fd = look(AT_FDCWD, path, true);
+	const int saved = errno;
 	struct fm_backing *s;
-	bool is;
+
+	if (source_of(fd, &s))
+		return s ? 1 : -1;
+	errno = saved;
+	return 0;
+}
+
+int fm_backing_at(const char *path)
+{
+	int fd = look(AT_FDCWD, path, true), is;
 
 	if (fd < 0)
 		return 0;
-	is = source_of(fd, &s);
+	is = fm_backing_is(fd);
 	fm_sys_close(fd);
-	if (is && s && !atomic_exchange(&told, true))
-		fm_log(FM_LOG_ERROR, "%s: refused: libc's streams read it "
-		       "unseen; use read, pread or mmap (docs/stores.md)",
-		       path);
-	if (is && s)
-		errno = EOPNOTSUPP;
-	return is ? -1 : 0;
+	return is;
 }
 
 /* ---- stat --------------------------------------------------------------- */

@@ -25,7 +25,8 @@ bool fm_backing_seeks(int fd, off_t off, int whence, off_t *ret);
 bool fm_backing_copies(int fd);
 /* What open has returned: fd, or -1 and EROFS. */
 int fm_backing_opened(int fd, int flags);
-/* The kernel's part of libc's streams cannot be seen. -1 and EOPNOTSUPP. */
-int fm_backing_streams(const char *path);
+/* 1: it is one; 0: it is not; -1: its bytes cannot be had, and errno. */
+int fm_backing_is(int fd);
+int fm_backing_at(const char *path);
 /* A call of the stat family, by its name, has succeeded: r, or -1 and errno. */
 long fm_backing_stats(const char *name, const long v[6], long r);

@@ -2,6 +2,7 @@
 /* io_fopen.c - streams that are opened: mode "w" truncates the file. */
 #include "io_stdio.h"
 #include "io_backing.h"
+#include "io_stream.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -88,10 +89,11 @@ static FILE *io_fopen_opened(FILE *fp)
 
 FM_HOOK FILE *fopen(const char *path, const char *mode)
 {
+	const int is = fm_may_be_sourced() ? fm_backing_at(path) : 0;
 	FILE *fp;
 
-	if (fm_may_be_sourced() && fm_backing_streams(path) < 0)
-		return NULL;
+	if (is)
+		return is < 0 ? NULL : fm_stream_open(path, mode);
 	if (fm_looks() && (truncates(mode) || fm_data_in(path, 1)))
 		return io_fopen_opened(fopen_slow(path, mode));
 	fp = FM_LATE(fopen)(path, mode);
@@ -145,11 +147,19 @@ FM_SLOW FILE *freopen_slow(const char *path, const char *mode, FILE *fp)
 	return ret;
 }
 
+static bool again_is_sourced(const char *path, const FILE *fp)
+{
+	return fm_may_be_sourced() && (path ? fm_backing_at(path) :
+					      fm_backing_is(fp->_fileno)) > 0;
+}
+
 FM_HOOK FILE *freopen(const char *path, const char *mode, FILE *fp)
 {
 	const int fd = fp->_fileno;
 	FILE *ret;
 
+	if (again_is_sourced(path, fp))
+		return fm_stream_again(path, mode, fp);
 	fm_seen_fd_closed();
 	fm_close_begins(fd);
 	ret = fm_looks() ? freopen_slow(path, mode, fp) :

@@ -297,6 +297,50 @@ static int see_all(void)
 	return 0;
 }
 
+/* ---- streams ------------------------------------------------------------ */
+
+static void say_stream(const char *what, FILE *fp)
+{
+	uint64_t sum = 0;
+	char line[100];
+	int c;
+
+	if (!fp) {
+		say("%s: %s", what, strerror(errno));
+		return;
+	}
+	fgets(line, sizeof(line), fp);
+	say("%s: %d behind a line of %zu", what, ftell(fp) >= 0,
+	    strlen(line));
+	fseek(fp, -1000, SEEK_END);
+	while ((c = getc(fp)) != EOF)
+		sum = sum * 31 + (unsigned)c;
+	say("end %lx at %ld, %d %d", sum, ftell(fp), feof(fp), ferror(fp));
+	rewind(fp);
+	say("one piece: %zu", fread(malloc(size), 1, size, fp));
+	fseek(fp, 5000, SEEK_SET);
+	say("at 5000: %d, its number: %d", ungetc(getc(fp), fp),
+	    lseek(fileno(fp), 0, SEEK_END) == (off_t)size);
+}
+
+/* Standard input is the file. */
+static int streams(void)
+{
+	FILE *fp = fopen(path, "re");
+
+	sizes();
+	say_stream("stdin", stdin);
+	say_stream("fopen", fp);
+	say("closes: %d", fclose(fp));
+	say_stream("fdopen", fdopen(dup(fd), "rb"));
+	say_stream("from its start", freopen(NULL, "r", stdin));
+	say_stream("freopen", freopen(path, "r", stdin));
+	say("still %d", fileno(stdin));
+	fclose(stdin);
+	say_rc("closed", fcntl(0, F_GETFD));
+	return 0;
+}
+
 /* ---- refused ------------------------------------------------------------ */
 
 static int refused(void)
@@ -317,7 +361,12 @@ static int refused(void)
 	w = open(path, O_RDWR);
 	say_rc("open", w);
 	say_rc("truncating", open(path, O_WRONLY | O_TRUNC));
-	say("stream: %s", ct_errno(!fopen(path, "r")));
+	say("stream: %s", ct_errno(!fopen(path, "r+")));
+	say("stream anew: %s", ct_errno(!fopen(path, "w")));
+	say("stream of words: %s", ct_errno(!fopen(path, "r,ccs=UTF-8")));
+	say("stream to write: %s", ct_errno(!fdopen(fd, "w")));
+	say("another's: %s", ct_errno(!freopen(path, "r",
+					       fopen("/dev/null", "r"))));
 	w = open(ct_path("copy"), O_CREAT | O_RDWR, 0600);
 	say_rc("sendfile", sendfile(w, fd, NULL, 100));
 	return 0;
@@ -442,6 +491,8 @@ int main(int argc, char **argv)
 		ct_die("open");
 	if (what && !strcmp(argv[1], "refused"))
 		return refused();
+	if (what && !strcmp(argv[1], "streams"))
+		return streams();
 	if (argc > 3)
 		return killed(argv[2]);
 	return what ? torn() : see_all();

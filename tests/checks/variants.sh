@@ -24,7 +24,7 @@ family="$family|open(at)?(64)?|creat(64)?|f?truncate(64)?"
 family="$family|(posix_)?f(allocate|advise)(64)?|posix_fallocate(64)?|posix_fadvise(64)?"
 family="$family|copy_file_range|v?m?splice|vmsplice|f(data)?sync|sync(fs|_file_range)?"
 family="$family|l?lseek(64)?|mmap(64)?|munmap|mprotect|msync|m(re)?advise|mremap"
-family="$family|mincore|m(un)?lock(2|all)?|f?re?open(64)?|fopen(64)?|freopen(64)?|fclose|fcloseall"
+family="$family|mincore|m(un)?lock(2|all)?|f?re?open(64)?|f(d|64)?open(64)?|freopen(64)?|fclose|fcloseall"
 family="$family|fflush|fread|fwrite|f?put[sc]|putw|f?get[sc]|getw|fputc|fgetc|fgets|fputs"
 family="$family|getline|getdelim|v?f?d?printf|v?f?scanf|fseeko?(64)?|fsetpos(64)?|rewind"
 family="$family|set(v|line)?buf(fer)?|p?poll|p?select|epoll_p?wait2?|f?stat(at)?(64)?|lstat(64)?|statx"
@@ -39,6 +39,7 @@ sort -u -o "$tmp/family" "$tmp/family"
 # Left alone, and why.
 sort -u > "$tmp/known" <<'END'
 _IO_fclose
+_IO_fdopen
 _IO_fflush
 _IO_fgets
 _IO_fopen

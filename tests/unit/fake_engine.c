@@ -6,6 +6,7 @@
  * written back by msync, munmap and exit. No eviction, no coherence.
  */
 #include "guard.h"
+#include "io_stream.h"
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -590,5 +591,9 @@ void fm_heap_copied(void)
 }
 
 void fm_heap_lay(void)
+{
+}
+
+void fm_stream_boot(void)
 {
 }
