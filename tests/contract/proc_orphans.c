@@ -34,10 +34,12 @@ static char *store(const char *name, int flags)
 	return p;
 }
 
-/* With statistics the guardian stays to write them: see limits.md. */
+/* With statistics or a control socket the guardian stays to see to them, see
+ * limits.md; there is a socket where a system has a folder for it. */
 static void execute_itself(void)
 {
 	unsetenv("FASTMAP_STATS");
+	setenv("FASTMAP_SOCKET", "none", 1);
 	execl("/proc/self/exe", "itself", ct_dir, "exec", NULL);
 	ct_die("exec");
 }
