@@ -21,5 +21,8 @@ struct program {
 /* 0, or the errno of execvp(3). */
 int program_find(const char *name, struct program *ret);
 
+/* Does it call fastmap_map itself? Then the library needs no paths. */
+bool program_asks(const char *file);
+
 /* Is this file our library, built for this machine? */
 bool program_is_library(const char *file);

@@ -183,7 +183,8 @@ const char *settings_why_not(const char *name, const struct program *p)
 	else if (p->harmed)
 		snprintf(text, sizeof(text), "%s is not for glibc (its loader "
 			 "is %s): run without the library", name, p->loader);
-	else if (!fm_policy_any() && !fm_settings()->heap)
+	else if (!fm_policy_any() && !fm_settings()->heap &&
+		 !program_asks(p->file))
 		snprintf(text, sizeof(text), "%s: nothing will be served: "
 			 "neither --paths nor FASTMAP_PATHS, and no policy "
 			 "file names any", name);
