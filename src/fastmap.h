@@ -48,7 +48,9 @@ struct fastmap_range {
 typedef int64_t fastmap_ticket;
 
 /* The sums of this process, since it began unless it says now. Bytes where it
- * does not say pages. New members come at the end. */
+ * does not say pages. They are the engine's: of what the kernel serves from the
+ * start there is no count, not of files or of pages asked for either; tickets
+ * are of both. New members come at the end. */
 struct fastmap_stat {
 	uint64_t size;           /* bytes of this that have been filled in */
 	uint64_t cache_limit;    /* that the engine may keep now */
@@ -56,8 +58,9 @@ struct fastmap_stat {
 	uint64_t dirty;          /* of that stored to and not written, now */
 	uint64_t engine_files;   /* files that the engine serves now */
 	uint64_t kernel_files;   /* that it served, and the kernel does now */
-	uint64_t faults;         /* times that a page was not there, or was
-				    stored to for the first time */
+	uint64_t faults;         /* times that a page was not there and had
+				    not been read ahead, or was stored to
+				    for the first time */
 	uint64_t reads;          /* requests to the device */
 	uint64_t read_bytes;
 	uint64_t ahead_pages;    /* pages that were read ahead, asked or not */
@@ -67,6 +70,9 @@ struct fastmap_stat {
 	uint64_t written_bytes;  /* to the files */
 	uint64_t write_errors;
 	uint64_t tickets;        /* that are not over, now */
+	uint64_t answered;       /* faults, and those whose page had been
+				    read ahead: what the line at the end of
+				    a program calls faults */
 };
 
 /* ---- in the library ------------------------------------------------------ */
@@ -130,6 +136,10 @@ static inline int fastmap_available(void)
 {
 	return FASTMAP_LIB(available) ? FASTMAP_LIB(available)() : 0;
 }
+
+/* Strict C hides its declaration. */
+extern int fastmap_mincore_(void *, size_t, unsigned char *)
+	__asm__("mincore");
 
 static inline int fastmap_missing_(void)
 {
@@ -204,8 +214,10 @@ static inline int fastmap_wait(fastmap_ticket ticket, int ms)
 
 /*
  * A descriptor for poll(2): readable (POLLIN) when the ticket is over. It is
- * the caller's, who closes it. -1: EBUSY, the ticket has had one; EINVAL, no
- * such ticket; EMFILE, ENFILE, ENOMEM.
+ * the caller's, who closes it. A ticket that is not over has one; of one that
+ * is over, such as 0, each call makes another, which is readable at once. -1:
+ * EBUSY, it has one and is not over; EINVAL, no such ticket; EMFILE, ENFILE,
+ * ENOMEM.
  */
 static inline int fastmap_ticket_fd(fastmap_ticket ticket)
 {
@@ -288,7 +300,7 @@ static inline int fastmap_resident(void *addr, size_t len, unsigned char *vec)
 {
 	return FASTMAP_LIB(resident) ?
 		       FASTMAP_LIB(resident)(addr, len, vec) :
-		       mincore(addr, len, vec);
+		       fastmap_mincore_(addr, len, vec);
 }
 
 /* What has been done, in numbers. size is sizeof(*ret); an older library leaves

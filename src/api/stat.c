@@ -21,6 +21,7 @@ static void stat_add_counts(struct fastmap_stat *s, struct fm_file_stats *st)
 	s->faults += stat_count(&st->faults_read) +
 		     stat_count(&st->faults_write) +
 		     stat_count(&st->faults_wp);
+	s->answered += fm_stats_faults(st);
 	s->reads += stat_count(&st->loads);
 	s->read_bytes += stat_count(&st->load_bytes);
 	s->ahead_pages += stat_count(&st->ahead_pages);

@@ -9,6 +9,7 @@
 #include "base/reason.h"
 #include "base/types.h"
 #include "file/file.h"
+#include "observe.h"
 
 /* Higher when a key is gone or means something else; not for a new one. */
 #define FM_STATS_SCHEMA 1 /* ABI: ours */
@@ -35,8 +36,7 @@ bool fm_stats_managed(void); /* any file, until now */
 /* Has this one been closed before? born 0: whenever it was made. */
 bool fm_stats_was_retired(dev_t dev, ino_t ino, uint64_t born);
 uint64_t fm_stats_uptime_ms(void);
-/* docs/statistics.md says what they mean; the latter two in thousandths. */
-uint64_t fm_stats_faults(const struct fm_file_stats *st);
+/* docs/statistics.md says what they mean; in thousandths. */
 uint64_t fm_stats_hits(const struct fm_file_stats *st);
 uint64_t fm_stats_amplification(const struct fm_file_stats *st);
 struct fm_json;
