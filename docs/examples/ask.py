@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What is asked for before it is needed comes at once, not one page after the other.
 
-    fastmap run -- python3 ask.py rows|experts|graph FILE [--size MIB] [--no-prefetch]
+    fastmap run --api yes -- python3 ask.py rows|experts|graph FILE [--size MIB] [--no-prefetch]
 
 rows: an embedding table; the rows of the next batch are asked for while this one is
 summed. experts: a mixture of experts; a step's weights are asked for when the router has

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Mapped files that outgrow memory: what fastmap.h offers, for Python.
 
-    fastmap run -- python3 program.py
+    fastmap run --api yes -- python3 program.py
 
     import fastmap
     table = fastmap.memmap("rows.bin", dtype="f4", mode="r", shape=(10**8, 64))
@@ -11,14 +11,18 @@
 
 Every function takes what has the buffer interface: an array, a memoryview, an
 mmap.mmap. Without the library (available() is False) a memmap is numpy's own, and
-prefetch, release and advise do nothing: no bytes depend on them. Errors are OSError.
+prefetch, release and advise do nothing: no bytes depend on them. Errors are OSError, of
+set() also KeyError and ValueError.
 Any number of threads may call any function; none may be called in a signal handler
 of C.
 """
 import ctypes
 import math
+import errno
 import mmap as _mmap
 import os
+import time
+import warnings
 import weakref
 
 __all__ = ["NORMAL", "RANDOM", "SEQUENTIAL", "Ticket", "advise", "available", "memmap",
@@ -27,6 +31,7 @@ __version__ = "0.1.0"
 
 NORMAL, RANDOM, SEQUENTIAL = range(3)
 PAGE = 4096
+_INT_MAX = 2**31 - 1
 _MAP_FAILED = ctypes.c_void_p(-1).value
 _READ, _WRITE = 0x100, 0x200  # PyBUF_ of a memoryview
 
@@ -39,7 +44,8 @@ class _Stat(ctypes.Structure):
     _fields_ = [(name, ctypes.c_uint64) for name in (
         "size", "cache_limit", "cache_resident", "dirty", "engine_files", "kernel_files",
         "faults", "reads", "read_bytes", "ahead_pages", "ahead_waste", "ahead_refused",
-        "evicted_pages", "written_bytes", "write_errors", "tickets")]
+        "evicted_pages", "written_bytes", "write_errors", "tickets",
+        "answered")]
 
 
 _SIGNATURES = {  # fastmap.h
@@ -89,6 +95,12 @@ def _checked(name, *args):
 def available():
     """Is the library in this process, and not turned off?"""
     return bool(_calls and _calls["available"]())
+
+
+if _calls and not available() and os.environ.get("FASTMAP_MODE") != "off":
+    warnings.warn("libfastmap is loaded, but nothing has told it that this program calls it: "
+                  "start with `fastmap run --api yes` (or FASTMAP_API=1); until then all is the "
+                  "kernel's", RuntimeWarning, stacklevel=2)
 
 
 # ---- what is meant -----------------------------------------------------------
@@ -180,15 +192,21 @@ class Ticket:
 
     def wait(self, timeout=None):
         """Until all has come, failed or been given up; for so many seconds at most.
-        Is it over?"""
+        Is it over? A signal whose handler raises nothing does not end it."""
         if not self._number:
             return True
-        ms = -1 if timeout is None else max(0, math.ceil(timeout * 1000))
-        try:
-            _checked("wait", self._number, ms)
-        except TimeoutError:
-            return False
-        return True
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:
+            ms = -1
+            if end is not None:
+                ms = min(max(0, math.ceil((end - time.monotonic()) * 1000)), _INT_MAX)
+            try:
+                _checked("wait", self._number, ms)
+                return True
+            except InterruptedError:
+                pass
+            except TimeoutError:
+                return False
 
     def done(self):
         return self.wait(0)
@@ -283,9 +301,21 @@ def why(data):
 
 def set(key, value):
     """Another value for a setting of this process: keys and values of `fastmap set`, as
-    fastmap.set("cache", "2G"). `import *` does not bring it: it would hide Python's."""
-    if available():
+    fastmap.set("cache", "2G"). KeyError: there is no such key. ValueError: a bad value, or
+    one out of range. PermissionError: it cannot change while the process runs. `import *` does
+    not bring it: it would hide Python's."""
+    if not available():
+        return
+    try:
         _checked("set", str(key).encode(), str(value).encode())
+    except OSError as e:
+        what = "%s = %s" % (key, value)
+        if e.errno == errno.ENOENT:
+            raise KeyError("%s: no such setting" % what) from None
+        if e.errno in (errno.EINVAL, errno.ERANGE):
+            raise ValueError("%s: %s" % (what, "out of range" if e.errno == errno.ERANGE else
+                                         "bad value")) from None
+        raise OSError(e.errno, e.strerror, what) from None
 
 
 # ---- an array in a file ------------------------------------------------------
