@@ -22,6 +22,11 @@ static const char evictions[] =
 #define FM_EVICTION(value, policy) "|" #value
 #include "evictions.def"
 ;
+static const char sources[] = "files:INDEX"
+#define FM_SOURCE(prefix, where, kind) "|" prefix where
+#define FM_SOURCE_UNSHOWN(prefix, kind)
+#include "sources.def"
+;
 
 const struct fm_option fm_options[] = {
 	/* FASTMAP_LOG comes first: it decides what is said of the rest. */
@@ -103,8 +108,7 @@ const struct fm_option fm_options[] = {
 	{ "drop-behind", "FASTMAP_DROP_BEHIND", .scope = PATH(drop_behind),
 	  .type = T_BOOL, .standard = "no" },
 	{ "source", NULL, .scope = PATH(source), .type = T_SOURCE,
-	  .standard = "", .choices = "files:INDEX|plugin:FILE?ARGUMENTS|"
-		"nbd://HOST/EXPORT|nbd+unix:///EXPORT?socket=FILE|zstd:FILE" },
+	  .standard = "", .choices = sources },
 	{ "wb-high", "FASTMAP_WB_HIGH", .scope = PATH(wb_high), .type = T_U32,
 	  .standard = "20", .min = 1, .max = 90, .whole = true, .live = true },
 	{ "wb-low", "FASTMAP_WB_LOW", .scope = PATH(wb_low), .type = T_U32,
@@ -319,10 +323,12 @@ static int set_text(const struct fm_option *o, const char **at,
 /* Whether there is such a source is found out when a file of it is used. */
 static int set_source(const char **at, struct fm_set *set, const char *value)
 {
-	/* nbds: whose helper says what to do instead. */
-	const char *const kinds[] = { "files:", "plugin:", "nbd://",
-				      "nbd+unix://", "nbds://", "nbds+unix://",
-				      "zstd:" };
+	const char *const kinds[] = {
+		"files:",
+#define FM_SOURCE(prefix, where, kind) prefix,
+#define FM_SOURCE_UNSHOWN(prefix, kind) prefix,
+#include "sources.def"
+	};
 	const char *copy;
 
 	*at = NULL;

@@ -24,7 +24,10 @@ struct store_kind {
 /* Bytes that the program and we may use, before anything is opened. */
 extern uint64_t store_memory;
 
-extern const struct store_kind store_nbd, store_plugin, store_zstd;
+#define FM_SOURCE(prefix, where, kind) \
+	extern const struct store_kind store_##kind;
+#define FM_SOURCE_UNSHOWN(prefix, kind)
+#include "sources.def"
 
 /* "64M": bytes, or KiB, MiB, GiB, TiB; n characters, not 0. */
 static inline bool store_bytes(const char *s, size_t n, uint64_t *ret)

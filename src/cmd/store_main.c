@@ -23,9 +23,11 @@
 #include "io/far.h"
 #include "store_helper.h"
 
-
-static const struct store_kind *const kinds[] = { &store_nbd, &store_plugin,
-						&store_zstd };
+static const struct store_kind *const kinds[] = {
+#define FM_SOURCE(prefix, where, kind) &store_##kind,
+#define FM_SOURCE_UNSHOWN(prefix, kind)
+#include "sources.def"
+};
 static const struct store_kind *kind;
 static struct fm_far *far;
 uint64_t store_memory;
