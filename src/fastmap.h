@@ -70,9 +70,10 @@ struct fastmap_stat {
 	uint64_t written_bytes;  /* to the files */
 	uint64_t write_errors;
 	uint64_t tickets;        /* that are not over, now */
-	uint64_t answered;       /* faults, and those whose page had been
-				    read ahead: what the line at the end of
-				    a program calls faults */
+	uint64_t answered;       /* faults, and times that what had been
+				    read ahead was mapped, by a touch or
+				    before one: the "faults" of the line at
+				    the end of a program */
 };
 
 /* ---- in the library ------------------------------------------------------ */
