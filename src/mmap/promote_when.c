@@ -115,7 +115,7 @@ static unsigned take_all(const char *path, struct fm_promote_refusal *ret)
 		/* first what costs least */
 		err = !path && fm_peers_in_use(f) ? -EBUSY :
 				fm_promote(f, why, &ret->why);
-		if (err)
+		if (err && !path)
 			wait_again(f, err);
 		else if (why == FM_WHY_LOSES)
 			fm_engine_trial_taken(f);

@@ -5,6 +5,7 @@
 #include "base/sys.h"
 #include "file/file.h"
 #include "mmap/mmap.h"
+#include "peers/peers.h"
 #include "serve/serve.h"
 #include "stats_priv.h"
 
@@ -70,6 +71,16 @@ static void return_json(struct fm_json *o, bool may, uint64_t not_before_ms)
 		     may && not_before_ms > now ? not_before_ms - now : 0);
 }
 
+/* The registry has what is preloaded. A program without the library has been
+ * found by a look at all processes, which is asked whether it is over. */
+static void look_at_others(struct fm_file *f)
+{
+	const uint32_t was = atomic_load(&f->serve->vetoes) & FM_VETO_OTHERS;
+
+	if (!fm_vetoes(f, FM_VETO_OTHERS, NULL) && was)
+		fm_veto_put(f->serve, FM_VETO_OTHERS, fm_peers_in_use(f));
+}
+
 void fm_stats_why(struct fm_json *o, struct fm_file *f, bool alone)
 {
 	const bool kernel = fm_kernel_serves(f);
@@ -77,7 +88,7 @@ void fm_stats_why(struct fm_json *o, struct fm_file *f, bool alone)
 		kernel ? atomic_load(&f->st->demote_why) : FM_WHY_NONE;
 
 	if (kernel && !alone)
-		fm_vetoes(f, FM_VETO_OTHERS, NULL);
+		look_at_others(f);
 	fm_json_open(o, "choice", '{');
 	reason_json(o, why);
 	vetoes_json(o, kernel ? atomic_load(&f->serve->vetoes) : 0);
