@@ -18,6 +18,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/sem.h>
 #include <sys/statfs.h>
@@ -115,6 +116,8 @@ static const struct special {
 	{ "__lxstat", 0, 1 },
 	{ "__fxstat", 0, 1 },
 	{ "__fxstatat", 0, 1 },
+	{ "pthread_getname_np", 2, 16 },
+	{ "openpty", -1, 0 },
 	/* a memory policy is the library's, too, for the time being */
 	{ "move_pages", -1, 0 },
 };
@@ -160,7 +163,7 @@ static bool arguments(const char *name, const struct pointer *p, long v[ARGS])
 	memset(v, 0, ARGS * sizeof(*v));
 	for (; p->kind; p++)
 		prepare(p, v);
-	if (strstr(name, "affinity_np"))
+	if (!strncmp(name, "pthread_", 8))
 		v[0] = (long)pthread_self();
 	for (size_t i = 0; i < COUNT(specials); i++)
 		if (!strcmp(specials[i].name, name)) {
@@ -205,16 +208,25 @@ static void by_number(const struct row *c)
 		    ct_errno(call(c, NULL, v) == -1));
 }
 
+/* Some return the error, or say that there is one. */
+static bool is_of_threads(const char *name)
+{
+	return !strncmp(name, "pthread_", 8) || !strncmp(name, "thrd_", 5);
+}
+
 static void by_name(const struct row *f)
 {
 	call_fn *fn = function(f);
-	long v[ARGS];
+	long v[ARGS], r;
 
 	if (!fn || !arguments(f->name, pointers(f), v))
 		return;
 	errno = 0;
-	call(f, fn, v);
-	say("C31 %s: %s", f->name, ct_errno(errno != 0));
+	r = call(f, fn, v);
+	if (is_of_threads(f->name))
+		say("C31 %s: returns %d", f->name, (int)r);
+	else
+		say("C31 %s: %s", f->name, ct_errno(errno != 0));
 }
 
 /* ---- where the kernel cannot look ---------------------------------------- */
