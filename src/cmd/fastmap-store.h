@@ -29,7 +29,9 @@ struct fastmap_store {
 	void *(*open)(const char *arguments);
 	/* In bytes; -1 and errno. Asked once. */
 	int64_t (*get_size)(void *handle);
-	/* Fill all of buf, which lies within the size. 0; -1 and errno. */
+	/* Fill all of buf, which lies within the size. 0; -1 and errno: EACCES,
+	 * EILSEQ, ENODATA, ENXIO, EPERM, ESTALE and ETIMEDOUT are passed on,
+	 * any other is EIO. */
 	int (*pread)(void *handle, void *buf, size_t count, uint64_t offset);
 	/* Optional. */
 	void (*close)(void *handle);

@@ -2,6 +2,7 @@
 /* store_helper.h - kinds of sources that fastmap-store reads (io/far.h). */
 #pragma once
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,6 +29,12 @@ extern uint64_t store_memory;
 	extern const struct store_kind store_##kind;
 #define FM_SOURCE_UNSHOWN(prefix, kind)
 #include "sources.def"
+
+/* What is no errno, such as the 0 of a call that failed, is EIO. */
+static inline int store_errno(int err)
+{
+	return err >= 1 && err <= 4095 ? err : EIO;
+}
 
 /* "64M": bytes, or KiB, MiB, GiB, TiB; n characters, not 0. */
 static inline bool store_bytes(const char *s, size_t n, uint64_t *ret)

@@ -59,8 +59,9 @@ static int plugin_open(const char *where, char *why, size_t size)
 	handle = plugin->open(args ? args + 1 : "");
 	if (handle)
 		return 0;
+	err = store_errno(errno);
 	snprintf(why, size, "%s: its open failed", path);
-	return errno;
+	return err;
 }
 
 static int64_t plugin_size(void)
@@ -72,7 +73,8 @@ static int plugin_read(unsigned worker, void *buf, size_t n, uint64_t off)
 {
 	(void)worker;
 	errno = EIO;
-	return plugin->pread(handle, buf, n, off) ? errno : 0;
+	return plugin->pread(handle, buf, n, off) ?
+		       store_errno(errno) : 0;
 }
 
 static unsigned plugin_workers(unsigned want)

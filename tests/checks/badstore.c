@@ -16,15 +16,17 @@ static const char *what;
 static void *bad_open(const char *arguments)
 {
 	what = arguments;
-	errno = EACCES;
-	return strcmp(what, "closed") ? &what : NULL;
+	errno = strcmp(what, "silent") ? EACCES : 0;
+	return strcmp(what, "closed") && strcmp(what, "silent") ? &what : NULL;
 }
 
 static int64_t bad_size(void *handle)
 {
 	(void)handle;
-	errno = ENXIO;
-	return strcmp(what, "sizeless") ? SIZE : -1;
+	errno = strcmp(what, "unsized") ? ENXIO : 0;
+	if (!strcmp(what, "huge"))
+		return INT64_MAX;
+	return strcmp(what, "sizeless") && strcmp(what, "unsized") ? SIZE : -1;
 }
 
 static int bad_pread(void *handle, void *buf, size_t n, uint64_t off)
@@ -37,7 +39,7 @@ static int bad_pread(void *handle, void *buf, size_t n, uint64_t off)
 		abort();
 	if (!strcmp(what, "end"))
 		_exit(0);
-	errno = EILSEQ;
+	errno = strncmp(what, "errno", 5) ? EILSEQ : atoi(what + 5);
 	return -1;
 }
 
