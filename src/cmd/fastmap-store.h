@@ -33,7 +33,8 @@ struct fastmap_store {
 	 * EILSEQ, ENODATA, ENXIO, EPERM, ESTALE and ETIMEDOUT are passed on,
 	 * any other is EIO. */
 	int (*pread)(void *handle, void *buf, size_t count, uint64_t offset);
-	/* Optional. */
+	/* Optional. Not called so far: the helper ends as a process does, with
+	 * reads under way perhaps. */
 	void (*close)(void *handle);
 	/* Not 0: pread may be called by several threads at once. */
 	int parallel;
