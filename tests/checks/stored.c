@@ -302,15 +302,15 @@ static int see_all(void)
 static void say_stream(const char *what, FILE *fp)
 {
 	uint64_t sum = 0;
-	char line[100];
+	char line[100] = "";
 	int c;
 
 	if (!fp) {
 		say("%s: %s", what, strerror(errno));
 		return;
 	}
-	fgets(line, sizeof(line), fp);
-	say("%s: %d behind a line of %zu", what, ftell(fp) >= 0,
+	say("%s: %d, %d behind a line of %zu", what,
+	    fgets(line, sizeof(line), fp) == line, ftell(fp) >= 0,
 	    strlen(line));
 	fseek(fp, -1000, SEEK_END);
 	while ((c = getc(fp)) != EOF)
