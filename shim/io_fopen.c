@@ -147,10 +147,11 @@ FM_SLOW FILE *freopen_slow(const char *path, const char *mode, FILE *fp)
 	return ret;
 }
 
+/* Where its bytes cannot be had each read says so. */
 static bool again_is_sourced(const char *path, const FILE *fp)
 {
 	return fm_may_be_sourced() && (path ? fm_backing_at(path) :
-					      fm_backing_is(fp->_fileno)) > 0;
+					      fm_backing_is(fp->_fileno));
 }
 
 FM_HOOK FILE *freopen(const char *path, const char *mode, FILE *fp)

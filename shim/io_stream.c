@@ -27,7 +27,7 @@ static ssize_t stream_read(void *cookie, char *buf, size_t n)
 
 	if (fm_backing_reads(fd_of(cookie), &v, 1, FM_HERE, &r))
 		return r;
-	return fm_result(fm_sys3(SYS_read, fd_of(cookie), (long)buf, (long)n));
+	return fm_do_read(false, fd_of(cookie), buf, n);
 }
 
 static int stream_seek(void *cookie, off64_t *at, int whence)
@@ -36,7 +36,7 @@ static int stream_seek(void *cookie, off64_t *at, int whence)
 	off_t r;
 
 	if (!fm_backing_seeks(fd, *at, whence, &r))
-		r = fm_result(fm_sys3(SYS_lseek, fd, *at, whence));
+		r = fm_do_lseek(false, fd, *at, whence);
 	if (r >= 0)
 		*at = r;
 	return r < 0 ? -1 : 0;
@@ -161,6 +161,7 @@ FILE *fm_stream_again(const char *path, const char *mode, FILE *fp)
 
 void fm_stream_boot(void)
 {
-	if (fm_may_be_sourced() && fm_backing_is(STDIN_FILENO) > 0)
+	/* where its bytes cannot be had each read says so */
+	if (fm_may_be_sourced() && fm_backing_is(STDIN_FILENO))
 		stream_is_stdin(STDIN_FILENO);
 }
