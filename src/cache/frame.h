@@ -46,7 +46,7 @@ unsigned fm_frame_share(uint64_t cache_bytes);
  * when they began with less, or up to twice as much while that is wished. Bytes
  * that they may hold. */
 uint64_t fm_frame_allow(uint64_t cache_bytes);
-/* Transfers would fill n frames now. */
+/* [fault] Transfers would fill n frames now. */
 void fm_frame_wish(uint64_t n);
 /* [plain] What waits for a use gives its memory back; it is made anew. */
 void fm_frame_rest(void);

@@ -119,9 +119,12 @@ static void of_cache(const struct fm_mmap_request *q, struct fm_cost_facts *c)
 	const bool whole = at_map_is_open(q->policy) &&
 			   is_whole((uint64_t)q->st.st_size, off, q->len);
 
-	c->cached = (whole && was_cached(q, now)) ||
-		    fm_pagecache_enough(q->fd, &q->st, off, q->len, q->policy);
-	if (whole && c->cached && !was_cached(q, now))
+	c->cached = whole && was_cached(q, now);
+	if (c->cached)
+		return;
+	c->cached =
+		fm_pagecache_enough(q->fd, &q->st, off, q->len, q->policy);
+	if (whole && c->cached)
 		note_cached(q, now);
 }
 
