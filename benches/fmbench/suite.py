@@ -206,9 +206,18 @@ class Suite:
             save()
 
 
+def lines(obj):
+    """As JSON: a line for what fits into one, as what is measured once does."""
+    flat = json.dumps(obj)
+    if len(flat) < 1000 or not isinstance(obj, (dict, list)):
+        return flat
+    if isinstance(obj, list):
+        return "[\n" + ",\n".join(map(lines, obj)) + "\n]"
+    return "{\n" + ",\n".join(f"{json.dumps(k)}: {lines(v)}" for k, v in obj.items()) + "\n}"
+
+
 def dump(path, obj):
     tmp = path + ".tmp"
     with open(tmp, "w", encoding="utf-8") as f:
-        json.dump(obj, f, indent=1)
-        f.write("\n")
+        f.write(lines(obj) + "\n")
     os.rename(tmp, path)
