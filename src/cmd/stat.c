@@ -23,8 +23,8 @@ static const char help[] =
 	"What a running process serves, file by file: by whom and why, what is "
 	"resident\nand dirty, faults a second (since the start, or since the "
 	"line before), of a\nhundred faults those answered from memory, bytes "
-	"read for each byte wanted. WHO\nis a process id, the name of a "
-	"program, or a socket.\n\n"
+	"read for each byte wanted, which\npolicy chooses what makes room. WHO "
+	"is a process id, the name of a program, or a\nsocket.\n\n"
 	"  --watch                 again every SECONDS (default 1) until it "
 	"ends\n"
 	"  --json                  the statistics themselves, with --watch a "
@@ -56,13 +56,15 @@ static void stat_print_file(const json_t *stats, const json_t *before,
 
 	printf("%-7s %8s ", server, shown_size(doc_uint(f, "size")).s);
 	if (engine)
-		printf("%8s %7s %8.0f %5.1f %5.2f ",
+		printf("%8s %7s %8.0f %5.1f %5.2f %-6s ",
 		       shown_size(doc_uint(f, "resident_bytes")).s,
 		       shown_size(doc_uint(f, "dirty_bytes")).s,
 		       rate(stats, before, f), doc_real(f, "hit_percent"),
-		       doc_real(f, "read_amplification"));
+		       doc_real(f, "read_amplification"),
+		       doc_text(f, "eviction"));
 	else
-		printf("%8s %7s %8s %5s %5s ", "-", "-", "-", "-", "-");
+		printf("%8s %7s %8s %5s %5s %-6s ", "-", "-", "-", "-", "-",
+		       "-");
 	shown_print(doc_text(f, "path"));
 	printf("%s%s%s\n", engine ? "" : " (",
 	       engine ? "" : doc_why(f), engine ? "" : ")");
@@ -115,8 +117,9 @@ static void show_table(const json_t *stats, const json_t *before)
 	if (watch && shown_draws(1))
 		fputs("\033[H\033[J", stdout);
 	stat_print_head(stats);
-	printf("\n%-7s %8s %8s %7s %8s %5s %5s %s\n", "SERVER", "SIZE",
-	       "RESIDENT", "DIRTY", "FAULTS/S", "HIT%", "AMPL", "FILE");
+	printf("\n%-7s %8s %8s %7s %8s %5s %5s %-6s %s\n", "SERVER",
+	       "SIZE", "RESIDENT", "DIRTY", "FAULTS/S", "HIT%", "AMPL",
+	       "EVICT", "FILE");
 	json_array_foreach(files, i, f)
 		stat_print_file(stats, before, f);
 	json_decref(files);

@@ -124,6 +124,6 @@ void fm_ring_dup_end(const uint64_t *old);
 
 /* [plain] */
 struct fm_ring_stats {
-	uint64_t ios, slept, rings, max_depth;
+	uint64_t ios, slept, rings;
 };
 void fm_ring_stats(struct fm_ring_stats *ret);

@@ -305,7 +305,6 @@ void fm_ring_stats(struct fm_ring_stats *ret)
 		ret->ios += ring_pool[i].ios;
 		ret->slept += ring_pool[i].slept;
 	}
-	ret->max_depth = n;
 }
 
 static int ring_start(void)

@@ -104,7 +104,6 @@ static void io_json(struct fm_json *o)
 	fm_json_uint(o, "polled", fm_demand_polled());
 	fm_json_uint(o, "batches", fm_demand_batches());
 	fm_json_uint(o, "slept", r.slept);
-	fm_json_uint(o, "max_depth", r.max_depth);
 	fm_json_close(o, '}');
 }
 
@@ -235,6 +234,11 @@ static void device_json(struct fm_json *o, const struct fm_file *f)
 	fm_json_uint(o, "among_page_ns", d.among_page);
 }
 
+static const char *const eviction_names[] = {
+#define FM_EVICTION(value, policy) #value,
+#include "evictions.def"
+};
+
 /* Under an epoch, which keeps f and its mappings. */
 static void file_json(struct fm_json *o, struct fm_file *f, bool alone)
 {
@@ -247,6 +251,7 @@ static void file_json(struct fm_json *o, struct fm_file *f, bool alone)
 	fm_json_bool(o, "direct", fm_store_of(f)->direct);
 	device_json(o, f);
 	fm_json_bool(o, "sparse", f->load->sparse);
+	fm_json_text(o, "eviction", eviction_names[f->policy->eviction]);
 	fm_json_bool(o, "demoted", fm_kernel_serves(f));
 	stats_json_put_server(o, fm_kernel_serves(f) ? "kernel" : "engine",
 			      f->st);

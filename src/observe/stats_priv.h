@@ -12,7 +12,7 @@
 #include "observe.h"
 
 /* Higher when a key is gone or means something else; not for a new one. */
-#define FM_STATS_SCHEMA 1 /* ABI: ours */
+#define FM_STATS_SCHEMA 2 /* ABI: ours */
 
 /* A file that was closed; what was mapped again and closed again is one. */
 struct fm_retired {
