@@ -3,6 +3,7 @@
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "cmd.h"
 #include "live.h"
@@ -77,6 +78,15 @@ static void ps_print_all(const struct live_process *all, size_t n,
 			ps_print_line(&all[i], stats[i]);
 }
 
+/* Says so where there is none, and where it has been looked for. */
+static void ps_print_none(void)
+{
+	fprintf(stderr, "fastmap: no process with a control socket in "
+		"/run/fastmap or $XDG_RUNTIME_DIR/fastmap%s (fastmap stat PID "
+		"says why one has none)\n",
+		geteuid() ? "; root sees those of all users" : "");
+}
+
 static void print_json(const struct live_process *all, size_t n,
 		       json_t **stats)
 {
@@ -100,6 +110,8 @@ static int ps_show(bool json)
 	if (stats) {
 		live_stats_of_all(all, n, stats);
 		(json ? print_json : ps_print_all)(all, n, stats);
+		if (!n && !json)
+			ps_print_none();
 	}
 	for (size_t i = 0; stats && i < n; i++)
 		json_decref(stats[i]);
