@@ -32,8 +32,6 @@ static const struct store_kind *kind;
 static struct fm_far *far;
 uint64_t store_memory;
 
-#define MOST ((int64_t)1 << 62) /* bytes: it can be rounded up */
-
 static void store_wake(_Atomic uint32_t *word, int n)
 {
 	syscall(SYS_futex, word, FUTEX_WAKE, n, NULL, NULL, 0);
@@ -51,25 +49,6 @@ static void store_says(uint32_t state, int err)
 	store_wake(&far->state, INT_MAX);
 }
 
-/* What says something about the source. The engine would take any other as one
- * of its own: EINTR, EAGAIN, EBUSY and ENOMEM it tries again for ever. */
-static int read_errno(int err)
-{
-	switch (err) {
-	case 0:
-	case EACCES:
-	case EILSEQ:
-	case ENODATA:
-	case ENXIO:
-	case EPERM:
-	case ESTALE:
-	case ETIMEDOUT:
-		return err;
-	default:
-		return EIO;
-	}
-}
-
 /* Where it dies in the middle its end of the socket says so. */
 static void store_serve(unsigned worker, unsigned i, uint32_t word)
 {
@@ -80,9 +59,8 @@ static void store_serve(unsigned worker, unsigned i, uint32_t word)
 
 	if (len <= FM_FAR_BYTES && off <= (uint64_t)far->size &&
 	    len <= (uint64_t)far->size - off)
-		err = read_errno(kind->read(worker, fm_far_data(far, i),
-					    (size_t)len, off));
-	t->res = err ? -err : (int32_t)len;
+		err = kind->read(worker, fm_far_data(far, i), (size_t)len, off);
+	t->res = err ? -fm_far_errno(err) : (int32_t)len;
 	atomic_store(&t->state, fm_far_next(word, FM_FAR_DONE));
 	store_wake(&t->state, INT_MAX);
 	if (atomic_exchange(&far->pump, 0))
@@ -144,7 +122,7 @@ static int store_open(const char *source)
 		return store_errno(err);
 	errno = EIO;
 	far->size = kind->get_size();
-	if (far->size >= 0 && far->size <= MOST)
+	if (far->size >= 0 && far->size <= FM_FAR_MOST)
 		return 0;
 	err = far->size < 0 ? store_errno(errno) : EFBIG;
 	snprintf(far->why, sizeof(far->why), "its size %s",

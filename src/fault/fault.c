@@ -462,13 +462,19 @@ static FM_FAULT bool fault_refuse(struct fm_map *m, uintptr_t a,
 
 /* The kernel says such things in its own log. Once a file; the end of it
  * (ENXIO) is nobody's fault. */
-static FM_FAULT void say_failed(struct fm_file *f, int err)
+static FM_FAULT void say_failed(struct fm_map *m, uint64_t i, int err)
 {
-	if (err != -ENXIO && !atomic_exchange(&f->load->told_failed, true))
-		fm_log(FM_LOG_ERROR,
-		       "%s: a page cannot be read, or stored to, errno %d: the "
-		       "access raises SIGBUS; check the device or free space",
-		       f->path, -err);
+	struct fm_file *f = m->file;
+	const bool source = fm_only_engine(f);
+
+	if (err == -ENXIO || atomic_exchange(&f->load->told_failed, true))
+		return;
+	fm_log(FM_LOG_ERROR, "%s%s%s: the page at %lu cannot be read%s, errno "
+	       "%d: the access raises SIGBUS; check %s", f->path,
+	       source ? ", source " : "", source ? f->policy->source : "",
+	       (unsigned long)((m->pgoff + i) << FM_PAGE_SHIFT),
+	       source ? "" : ", or stored to", -err,
+	       source ? "the source" : "the device or free space");
 }
 
 /* Ask for f to be demoted, and wait a moment. The access runs again until that
@@ -497,7 +503,8 @@ static FM_FAULT bool goes_to_kernel(struct fm_file *f)
 	return true;
 }
 
-static FM_FAULT enum fm_fault_result to_result(struct fm_map *m, int err)
+static FM_FAULT enum fm_fault_result to_result(struct fm_map *m, uint64_t i,
+					       int err)
 {
 	switch (err) {
 	case 0:
@@ -519,7 +526,7 @@ static FM_FAULT enum fm_fault_result to_result(struct fm_map *m, int err)
 	}
 	if (goes_to_kernel(m->file))
 		return FM_FAULT_RETRY;
-	say_failed(m->file, err);
+	say_failed(m, i, err);
 	return FM_FAULT_BUS;
 }
 
@@ -568,7 +575,7 @@ static FM_FAULT enum fm_fault_result fault_in(struct fm_map *m, uintptr_t a,
 		fm_fault_around_rest(m, i);
 	if (!err)
 		note_seen(m, i, came, acc.who);
-	return to_result(m, err);
+	return to_result(m, i, err);
 }
 
 static FM_FAULT void note_time(struct fm_file *f, uint64_t fp, uint64_t ns)

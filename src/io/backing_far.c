@@ -2,8 +2,9 @@
 /*
  * backing_far.c - sources that take a program of their own to read: a process
  * that we start and that shares memory with us (far.h). What it runs can
- * allocate, block or crash: a fault waits for a word. A child of fork goes on
- * with the process of its parent.
+ * allocate, block, crash or write nonsense: a fault waits for a word, and what
+ * is no answer to what was asked is an I/O error. A child of fork goes on with
+ * the process of its parent.
  */
 #include "far.h"
 #include <fcntl.h>
@@ -39,8 +40,20 @@ extern const struct fm_backing_kind fm_backing_far;
 #define WAITS 64 /* size: reads that wait for a slot */
 #define PART 16 /* unit: of all memory, at most, is for what is read ahead */
 
+/* Which slots are taken. Shared with children of fork, not with the helper. */
+struct far_claims {
+	_Atomic uint32_t freed; /* futex: how many slots have been */
+	struct far_claim {
+		_Atomic uint32_t owner; /* process, or 0 */
+		_Atomic uint32_t turn;
+		_Atomic bool posted; /* in this turn */
+		uint32_t len;        /* asked for */
+	} slot[FM_FAR_SLOTS];
+};
+
 struct far {
 	struct fm_far *m;
+	struct far_claims *claims;
 	int sock;
 	_Atomic bool gone, told;
 	bool pumped; /* a thread of ours takes what was read ahead */
@@ -80,16 +93,18 @@ static FM_FAULT bool far_ended(const struct far *f)
 	       (p.revents & POLLHUP);
 }
 
+static FM_FAULT void far_stop(struct far *f, const char *why)
+{
+	if (!atomic_exchange(&f->gone, true))
+		fm_log(FM_LOG_ERROR, "source %s: its process has %s: what was "
+		       "not read yet cannot be", f->text, why);
+}
+
 static FM_FAULT bool far_gone(struct far *f)
 {
-	if (atomic_load(&f->gone))
-		return true;
-	if (!far_ended(f))
-		return false;
-	if (!atomic_exchange(&f->gone, true))
-		fm_log(FM_LOG_ERROR, "source %s: its process has ended: what "
-		       "was not read yet cannot be", f->text);
-	return true;
+	if (!atomic_load(&f->gone) && far_ended(f))
+		far_stop(f, "ended");
+	return atomic_load(&f->gone);
 }
 
 /* As a hard mount: it goes on waiting, and has said so. */
@@ -102,28 +117,41 @@ static FM_FAULT void say_waits(struct far *f, const struct fm_wait *w)
 
 /* ---- slots --------------------------------------------------------------- */
 
-/* A child that was killed may have left it. */
-static FM_FAULT void slot_free_left(struct fm_far_slot *t)
+static FM_FAULT uint32_t slot_word(const struct far_claim *c, uint32_t step)
 {
-	uint32_t word = atomic_load(&t->state);
-	const uint32_t step = fm_far_step(word);
+	return atomic_load(&c->turn) << FM_FAR_TURN | step;
+}
 
-	if ((step == FM_FAR_CLAIMED || step == FM_FAR_DONE) &&
-	    !fm_sys_confined() &&
-	    fm_sys2(SYS_kill, word >> FM_FAR_OWNER, 0) == -ESRCH)
-		atomic_compare_exchange_strong(&t->state, &word, FM_FAR_FREE);
+/* What it has to be from the post on, until it is done. */
+static FM_FAULT bool slot_under_way(const struct far_claim *c, uint32_t word)
+{
+	return word == slot_word(c, FM_FAR_POSTED) ||
+	       word == slot_word(c, FM_FAR_BUSY);
+}
+
+/* A child that was killed may have left it. */
+static FM_FAULT void slot_free_left(struct far *f, unsigned i)
+{
+	struct far_claim *c = &f->claims->slot[i];
+	uint32_t owner = atomic_load(&c->owner);
+
+	if (owner && !slot_under_way(c, atomic_load(&f->m->slot[i].state)) &&
+	    !fm_sys_confined() && fm_sys2(SYS_kill, owner, 0) == -ESRCH)
+		atomic_compare_exchange_strong(&c->owner, &owner, 0);
 }
 
 static FM_FAULT int slot_claim(struct far *f, unsigned from, unsigned to)
 {
-	const uint32_t ours = (uint32_t)fm_sys_getpid() << FM_FAR_OWNER;
+	const uint32_t ours = (uint32_t)fm_sys_getpid();
 
 	for (unsigned i = from; i < to; i++) {
-		uint32_t free = FM_FAR_FREE;
+		struct far_claim *c = &f->claims->slot[i];
+		uint32_t nobody = 0;
 
-		if (atomic_compare_exchange_strong(&f->m->slot[i].state, &free,
-						   ours | FM_FAR_CLAIMED))
-			return (int)i;
+		if (!atomic_compare_exchange_strong(&c->owner, &nobody, ours))
+			continue;
+		atomic_store(&c->posted, false);
+		return (int)i;
 	}
 	return -EBUSY;
 }
@@ -134,14 +162,14 @@ static FM_FAULT int claim_wait(struct far *f)
 	const struct fm_wait w = fm_wait_for(fm_tune.patience_ms);
 
 	for (;;) {
-		const uint32_t seen = atomic_load(&f->m->freed);
+		const uint32_t seen = atomic_load(&f->claims->freed);
 		const int i = slot_claim(f, 0, n);
 
 		if (i >= 0 || far_gone(f))
 			return i >= 0 ? i : -EIO;
-		far_sleep(&f->m->freed, seen);
+		far_sleep(&f->claims->freed, seen);
 		for (unsigned k = 0; k < n; k++)
-			slot_free_left(&f->m->slot[k]);
+			slot_free_left(f, k);
 		say_waits(f, &w);
 	}
 }
@@ -149,39 +177,49 @@ static FM_FAULT int claim_wait(struct far *f)
 static FM_FAULT void slot_post(struct far *f, int i, uint64_t off, uint64_t len)
 {
 	struct fm_far_slot *t = &f->m->slot[i];
+	struct far_claim *c = &f->claims->slot[i];
 
 	t->off = off;
-	t->len = fm_least(len, FM_FAR_BYTES);
-	atomic_store(&t->state,
-		     fm_far_next(atomic_load(&t->state), FM_FAR_POSTED));
+	t->len = c->len = (uint32_t)fm_least(len, FM_FAR_BYTES);
+	atomic_fetch_add(&c->turn, 1);
+	atomic_store(&t->state, slot_word(c, FM_FAR_POSTED));
+	atomic_store(&c->posted, true);
 	atomic_fetch_add(&f->m->posted, 1);
 	far_wake(&f->m->posted, 1);
 }
 
 static FM_FAULT void slot_free(struct far *f, int i)
 {
-	atomic_store(&f->m->slot[i].state, FM_FAR_FREE);
-	atomic_fetch_add(&f->m->freed, 1);
-	far_wake(&f->m->freed, 1);
+	atomic_store(&f->claims->slot[i].owner, 0);
+	atomic_fetch_add(&f->claims->freed, 1);
+	far_wake(&f->claims->freed, 1);
 }
 
-/* What it says is judged: it is another program. */
-static FM_FAULT long slot_result(struct far *f, int i, void *buf, uint64_t len)
+/* Another program says it: all that was asked for, or why not. */
+static FM_FAULT long slot_result(struct far *f, int i, void *buf)
 {
-	const long res = f->m->slot[i].res;
+	const long res = atomic_load(&f->m->slot[i].res);
+	const uint32_t len = f->claims->slot[i].len;
 
-	if (res > 0 && (uint64_t)res <= fm_least(len, FM_FAR_BYTES))
-		memcpy(buf, fm_far_data(f->m, (unsigned)i), (size_t)res);
-	else if (res >= 0)
-		return -EIO;
+	if (res != (long)len)
+		return -fm_far_errno((int)-res);
+	memcpy(buf, fm_far_data(f->m, (unsigned)i), len);
 	return res;
 }
 
-static FM_FAULT bool slot_done(const struct far *f, unsigned i,
-			       uint32_t *ret_word)
+/* Nobody but its owner asks. Who finds another word has a helper that writes
+ * where it should not, and nothing that it says is believed from then on. */
+static FM_FAULT bool slot_done(struct far *f, unsigned i, uint32_t *ret_word)
 {
+	const struct far_claim *c = &f->claims->slot[i];
+	const bool posted = atomic_load(&c->posted);
+
 	*ret_word = atomic_load(&f->m->slot[i].state);
-	return fm_far_step(*ret_word) == FM_FAR_DONE;
+	if (*ret_word == slot_word(c, FM_FAR_DONE))
+		return true;
+	if (posted && !slot_under_way(c, *ret_word))
+		far_stop(f, "answered what nobody asked");
+	return false;
 }
 
 static FM_FAULT long far_read(struct fm_backing *s, void *buf, uint64_t off,
@@ -204,7 +242,7 @@ static FM_FAULT long far_read(struct fm_backing *s, void *buf, uint64_t off,
 			return -EIO; /* and nobody needs the slot */
 		say_waits(f, &w);
 	}
-	res = slot_result(f, i, buf, len);
+	res = slot_result(f, i, buf);
 	slot_free(f, i);
 	return res;
 }
@@ -303,13 +341,13 @@ static void far_land(struct far *f, unsigned i, bool gone)
 {
 	struct fm_io *io = atomic_load(&f->ahead[i]);
 	uint32_t word;
-	const bool done = slot_done(f, i, &word);
+	const bool done = io && slot_done(f, i, &word);
 	long res = -EIO;
 
 	if (!(done || gone) || !ahead_take(&f->ahead[i], io))
 		return;
 	if (done) {
-		res = slot_result(f, (int)i, io->buf, io->len);
+		res = slot_result(f, (int)i, io->buf);
 		slot_free(f, (int)i);
 	}
 	ahead_end(f, io, res);
@@ -324,6 +362,16 @@ static void ahead_give_up(struct far *f)
 		if (ahead_take(&f->waits[k], io))
 			ahead_end(f, io, -EIO);
 	}
+}
+
+/* It rings when something has landed. But it may be broken, and what was asked
+ * for just now is seen at the next look. */
+static int pump_ms(const struct far *f)
+{
+	for (unsigned i = 0; i < FM_FAR_SLOTS; i++)
+		if (atomic_load(&f->ahead[i]))
+			return 1000;
+	return (int)fm_tune.patience_ms;
 }
 
 static void *far_pump(void *arg)
@@ -345,7 +393,7 @@ static void *far_pump(void *arg)
 		else
 			ahead_go_on(f);
 		if (!gone)
-			fm_thread_poll(p, 1, -1);
+			fm_thread_poll(p, 1, pump_ms(f));
 		if (p[0].revents & POLLIN)
 			fm_sys6(SYS_recvfrom, f->sock, (long)byte, sizeof(byte),
 				MSG_DONTWAIT, 0, 0);
@@ -474,11 +522,22 @@ static int far_why(struct fm_backing *s, const char *why, int err)
 	return err;
 }
 
+/* In one line, whatever it has written. */
+static void far_says(const struct far *f, char why[sizeof(f->m->why)])
+{
+	memcpy(why, f->m->why, sizeof(f->m->why));
+	why[sizeof(f->m->why) - 1] = 0;
+	for (char *c = why; *c; c++)
+		*c = *c > 0 && *c < ' ' ? '?' : *c;
+}
+
 /* Until it has opened what it is to read. */
 static int far_ready(struct fm_backing *s, struct far *f)
 {
 	const struct fm_wait w = fm_wait_for(fm_tune.patience_ms);
+	char why[sizeof(f->m->why)];
 	uint32_t state;
+	int err;
 
 	while ((state = atomic_load(&f->m->state)) == FM_FAR_STARTS) {
 		far_sleep(&f->m->state, state);
@@ -486,28 +545,43 @@ static int far_ready(struct fm_backing *s, struct far *f)
 			return far_why(s, "its process has ended", -EIO);
 		say_waits(f, &w);
 	}
-	if (state == FM_FAR_READY && f->m->magic == FM_FAR_MAGIC &&
-	    f->m->size >= 0)
+	s->size = atomic_load(&f->m->size);
+	if (state == FM_FAR_READY && s->size >= 0 && s->size <= FM_FAR_MOST)
 		return 0;
-	f->m->why[sizeof(f->m->why) - 1] = 0;
-	return far_why(s, f->m->why, f->m->err > 0 ? -f->m->err : -EIO);
+	far_says(f, why);
+	err = atomic_load(&f->m->err);
+	return far_why(s, why, err > 0 && err < 4096 ? -err : -EIO);
+}
+
+/* Sealed: memory that the helper made shorter would be SIGBUS. */
+static struct fm_far *far_map(int fd)
+{
+	void *p = NULL;
+
+	if (!fm_sys3(SYS_ftruncate, fd, FM_FAR_ALL, 0) &&
+	    !fm_sys3(SYS_fcntl, fd, F_ADD_SEALS,
+		     F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		p = fm_sys_far_map(FM_FAR_ALL, PROT_READ | PROT_WRITE,
+				   MAP_SHARED, fd, 0);
+	return p && !fm_is_err(p) ? p : NULL;
 }
 
 static int far_memory(struct far *f)
 {
-	int fd = (int)fm_sys2(SYS_memfd_create, "fastmap-far", 1 /* CLOEXEC */);
-	void *p;
+	const int fd = (int)fm_sys2(SYS_memfd_create, "fastmap-far",
+				    MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	if (fd < 0)
 		return fd;
-	p = fm_sys3(SYS_ftruncate, fd, FM_FAR_ALL, 0) ? NULL :
-	    fm_sys_far_map(FM_FAR_ALL, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-			   0);
-	if (!p || fm_is_err(p)) {
+	f->claims = fm_sys_far_map(sizeof(*f->claims), PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (fm_is_err(f->claims))
+		f->claims = NULL;
+	f->m = f->claims ? far_map(fd) : NULL;
+	if (!f->m) {
 		fm_sys_close(fd);
 		return -ENOMEM;
 	}
-	f->m = p;
 	f->m->magic = FM_FAR_MAGIC;
 	f->m->memory = fm_memory_limit();
 	f->slots = FM_FAR_SLOTS - FM_FAR_AHEAD + 1 +
@@ -535,6 +609,17 @@ static int far_start(struct fm_backing *s, struct far *f)
 	return far_ready(s, f);
 }
 
+static void far_drop(struct far *f)
+{
+	if (f->sock >= 0)
+		fm_fd_drop(f->sock);
+	if (f->m)
+		fm_sys_munmap(f->m, FM_FAR_ALL);
+	if (f->claims)
+		fm_sys_munmap(f->claims, sizeof(*f->claims));
+	fm_free(f);
+}
+
 static int far_open(struct fm_backing *s, const char *where)
 {
 	static unsigned minor;
@@ -547,14 +632,9 @@ static int far_open(struct fm_backing *s, const char *where)
 	f->text = s->text;
 	err = far_start(s, f);
 	if (err) {
-		if (f->sock >= 0)
-			fm_fd_drop(f->sock);
-		if (f->m)
-			fm_sys_munmap(f->m, FM_FAR_ALL);
-		fm_free(f);
+		far_drop(f);
 		return err;
 	}
-	s->size = f->m->size;
 	s->dev = makedev(0, 1u << 19 | ++minor); /* nobody else's */
 	s->own = f;
 	f->next = fars;

@@ -9,6 +9,8 @@
  *	stored torn FILE     bytes that cannot be had, from some page on
  *	stored killed WHOLE FILE  threads, and children that are killed, look
  *	                     at bytes that have to be those of WHOLE
+ *	stored lied WHOLE FILE   some bytes cannot be had, all others are those
+ *	                     of WHOLE
  *	stored deny CALL PROGRAM ARGS   without a system call, EPERM
  */
 #include "../contract/ct.h"
@@ -443,10 +445,8 @@ static pid_t looks_around(unsigned n)
 	_exit(0);
 }
 
-static int killed(const char *path_of_whole)
+static void see_right(const char *path_of_whole)
 {
-	pthread_t t[LOOKERS];
-	pid_t child[CHILDREN] = { 0 };
 	int ref = open(path_of_whole, O_RDONLY);
 
 	size = (size_t)lseek(fd, 0, SEEK_END);
@@ -454,6 +454,14 @@ static int killed(const char *path_of_whole)
 	if (ref < 0 || read(ref, right, size) != (ssize_t)size)
 		ct_die("read");
 	seen = map(size, PROT_READ, MAP_SHARED, 0);
+}
+
+static int killed(const char *path_of_whole)
+{
+	pthread_t t[LOOKERS];
+	pid_t child[CHILDREN] = { 0 };
+
+	see_right(path_of_whole);
 	madvise(seen, size, MADV_RANDOM);
 	for (uintptr_t i = 0; i < LOOKERS; i++)
 		pthread_create(&t[i], NULL, wander, (void *)i);
@@ -478,6 +486,62 @@ static int killed(const char *path_of_whole)
 	return 0;
 }
 
+/* ---- a helper that lies -------------------------------------------------- */
+
+static void *reads_around(void *arg)
+{
+	uint64_t x = (uintptr_t)arg * 2654435761u + 1;
+	unsigned char b[20000];
+
+	while (!over) {
+		x = x * 6364136223846793005u + 1442695040888963407u;
+		const size_t at = (x >> 33) % size;
+		const size_t n = (x >> 20) % sizeof(b);
+		const ssize_t got = pread(fd, b, n, (off_t)at);
+
+		wrong += got > 0 && memcmp(b, right + at, (size_t)got);
+		wrong += got < 0 && errno != EIO && errno != EPERM;
+	}
+	return NULL;
+}
+
+/* From front to back, so that it is read ahead, until `seconds` are over. */
+static void loads_on(int seconds)
+{
+	const time_t end = time(NULL) + seconds;
+	unsigned v;
+
+	while (time(NULL) < end) {
+		for (size_t at = 0; at < size && time(NULL) < end; at += PAGE)
+			wrong += !load(seen + at, &v) && v != right[at];
+		munmap(seen, size);
+		seen = map(size, PROT_READ, MAP_SHARED, 0);
+	}
+}
+
+static int lied(const char *path_of_whole)
+{
+	pthread_t t[LOOKERS];
+	pid_t pid;
+	int status;
+
+	see_right(path_of_whole);
+	for (uintptr_t i = 0; i < LOOKERS; i++)
+		pthread_create(&t[i], NULL, reads_around, (void *)i);
+	loads_on(1);
+	pid = fork();
+	if (!pid) {
+		loads_on(1);
+		_exit(wrong != 0);
+	}
+	waitpid(pid, &status, 0);
+	over = true;
+	for (unsigned i = 0; i < LOOKERS; i++)
+		pthread_join(t[i], NULL);
+	say("lied: %lu wrong, %d", (unsigned long)wrong, status);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	bool what = argc > 2;
@@ -494,6 +558,7 @@ int main(int argc, char **argv)
 	if (what && !strcmp(argv[1], "streams"))
 		return streams();
 	if (argc > 3)
-		return killed(argv[2]);
+		return strcmp(argv[1], "lied") ? killed(argv[2]) :
+						 lied(argv[2]);
 	return what ? torn() : see_all();
 }
