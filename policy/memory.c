@@ -240,24 +240,46 @@ uint64_t fm_memory_total(void)
 
 #define FRESH_MS 100
 
+struct fresh {
+	_Atomic uint64_t bytes, asked_ms;
+};
+
+/* A dozen files are read for each answer. Who reads the time of one answer and
+ * the bytes of a newer one is told what is true by now. */
+static uint64_t fresh_of(struct fresh *f, void (*ask)(void *arg))
+{
+	uint64_t now = fm_now_ms(), asked = atomic_load(&f->asked_ms), bytes;
+
+	if (!asked || now - asked >= FRESH_MS) {
+		/* Each file would be a thread. */
+		fm_apart_from_fds(ask, &bytes);
+		atomic_store(&f->bytes, bytes);
+		atomic_store(&f->asked_ms, now);
+	}
+	return atomic_load(&f->bytes);
+}
+
 static void ask_limit(void *arg)
 {
 	*(uint64_t *)arg = fm_least(fm_memory_total(), fm_cgroup_limit(""));
 }
 
-/* A process that starts asks several times, and a dozen files are read for each
- * answer. Who reads the time of one answer and the bytes of a newer one is told
- * what is true by now. */
+/* A process that starts asks several times. */
 uint64_t fm_memory_limit(void)
 {
-	static _Atomic uint64_t bytes, asked_ms;
-	uint64_t now = fm_now_ms(), asked = atomic_load(&asked_ms), limit;
+	static struct fresh limit;
 
-	if (!asked || now - asked >= FRESH_MS) {
-		/* A dozen files, each of which would be a thread. */
-		fm_apart_from_fds(ask_limit, &limit);
-		atomic_store(&bytes, limit);
-		atomic_store(&asked_ms, now);
-	}
-	return atomic_load(&bytes);
+	return fresh_of(&limit, ask_limit);
+}
+
+static void ask_left(void *arg)
+{
+	*(uint64_t *)arg = fm_memory_left("");
+}
+
+uint64_t fm_memory_left_lately(void)
+{
+	static struct fresh left;
+
+	return fresh_of(&left, ask_left);
 }

@@ -12,6 +12,9 @@ uint64_t fm_cgroup_limit(const char *root);
  * its control groups and the machine leave when all page cache has made room.
  * Shared by all who are in the group. UINT64_MAX when nothing tells. */
 uint64_t fm_memory_left(const char *root);
+/* The same in earnest, as of a tenth of a second ago at most: for who asks at
+ * each mmap. */
+uint64_t fm_memory_left_lately(void);
 /* Likewise, before any page cache has made room. */
 uint64_t fm_memory_free(const char *root);
 /* Pages of page cache that came back after they had been evicted: a growing

@@ -333,7 +333,7 @@ static bool begins_random(struct fm_advised_all *all,
 bool fm_advised_begin_random(dev_t dev)
 {
 	return !atomic_load(&in_order) && reads_much(dev) &&
-	       is_larger(fm_krange_bytes(), fm_memory_left(""));
+	       is_larger(fm_krange_bytes(), fm_memory_left_lately());
 }
 
 static int judge_range(struct fm_advised_all *all, struct fm_advised *a,

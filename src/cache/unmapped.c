@@ -8,11 +8,12 @@
 #include "map/map.h"
 
 static struct fm_fingerprints unmapped;
+static _Atomic uint64_t forgotten; /* pages that went with a mapping */
 
-/* As of ghosts. */
-static FM_FAULT uint32_t evictions_now(void)
+/* As of ghosts, but these leave the page cache for others, too. */
+static FM_FAULT uint32_t unmapped_now(void)
 {
-	return fm_fingerprints_time(fm_ghost_left());
+	return fm_fingerprints_time(fm_ghost_left() + atomic_load(&forgotten));
 }
 
 /* Of the file that it is now: numbers in the table of files come again. */
@@ -23,7 +24,12 @@ static FM_FAULT uint64_t unmapped_hash(const struct fm_file *f, uint64_t fp)
 
 static void unmapped_add(const struct fm_file *f, uint64_t fp)
 {
-	fm_fingerprints_add(&unmapped, unmapped_hash(f, fp), evictions_now());
+	const uint64_t h = unmapped_hash(f, fp);
+	const uint32_t now = unmapped_now();
+
+	if (fm_fingerprints_age(&unmapped, h, now) < 0)
+		atomic_fetch_add(&forgotten, 1);
+	fm_fingerprints_add(&unmapped, h, now);
 }
 
 static void unmapped_note_page(struct fm_map *m, uint64_t i, void *arg)
@@ -34,7 +40,7 @@ static void unmapped_note_page(struct fm_map *m, uint64_t i, void *arg)
 
 void fm_unmapped_note(struct fm_map *m)
 {
-	if (m->shared && !fm_fingerprints_start(&unmapped, fm_cache_limit()))
+	if (!fm_fingerprints_start(&unmapped, fm_cache_limit()))
 		fm_map_each(m, 0, fm_map_pages(m), unmapped_note_page, NULL);
 }
 
@@ -53,7 +59,7 @@ FM_FAULT bool fm_unmapped_back(const struct fm_file *f, uint64_t fp)
 	if (!atomic_load(&unmapped.slots))
 		return false;
 	h = unmapped_hash(f, fp);
-	if (fm_fingerprints_age(&unmapped, h, evictions_now()) < 0)
+	if (fm_fingerprints_age(&unmapped, h, unmapped_now()) < 0)
 		return false;
 	fm_fingerprints_forget(&unmapped, h);
 	return true;

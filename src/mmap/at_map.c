@@ -167,7 +167,7 @@ static void of_memory(const struct fm_mmap_request *q, struct fm_cost_facts *c)
 
 	if (!may_only_fit(q))
 		return;
-	left = fm_memory_left("");
+	left = fm_memory_left_lately();
 	others = engines();
 	if (left == UINT64_MAX || size < others)
 		return;

@@ -264,22 +264,27 @@ static void mmap_note_map(const struct fm_mmap_request *q, bool refused,
 }
 
 /* The kernel reads ahead for each page that the engine has read, unless it has
- * been told not to. */
-static uint64_t mmap_saved_ns(const struct fm_file *f)
+ * been told not to, or has the page already. */
+static uint64_t mmap_saved_ns(const struct fm_file *f,
+			      const struct fm_maps_use *use)
 {
-	const uint64_t spent = atomic_load(&f->st->spent_ns);
 	const uint64_t pages = atomic_load(&f->said_random) ? 1 :
 		fm_readahead_bytes(f->dev) >> FM_PAGE_SHIFT;
-	const uint64_t kernels =
-		atomic_load(&f->st->loads) * fm_device_ns(f, pages);
+	const uint64_t fresh =
+		use->spent_ns - fm_least(use->spent_ns, use->again_ns);
+	const uint64_t loads = (uint64_t)((double)atomic_load(&f->st->loads) *
+					  (double)fresh /
+					  (double)(use->spent_ns + 1));
+	const uint64_t kernels = loads * fm_device_ns(f, pages);
 
-	return kernels > spent ? kernels - spent : 0;
+	return kernels > fresh ? kernels - fresh : 0;
 }
 
 static void maps_end(struct fm_file *f)
 {
 	struct fm_maps *m = fm_serve_maps(f->dev, f->ino, false);
 	struct fm_maps_use use = {
+		.again_ns = atomic_load(&f->st->unmapped_ns),
 		.spent_ns = atomic_load(&f->st->spent_ns),
 		.read = atomic_load(&f->st->load_bytes),
 	};
@@ -287,7 +292,7 @@ static void maps_end(struct fm_file *f)
 	if (!m)
 		return;
 	if (!fm_maps_is_window(m->len))
-		use.saved_ns = mmap_saved_ns(f);
+		use.saved_ns = mmap_saved_ns(f, &use);
 	fm_maps_end(m, fm_serve_alike(f->dev, m->len, true), &use, fm_now_ns());
 }
 

@@ -53,13 +53,14 @@ static bool is_read_once(const struct fm_maps *m, uint64_t read)
 static uint64_t lost_of(const struct fm_maps *m, uint64_t mapped,
 			const struct fm_maps_use *use)
 {
+	const uint64_t lost = m->took_ns + use->again_ns;
+
 	if (!fm_maps_is_window(m->len))
-		return fm_least(mapped, m->took_ns -
-				fm_least(m->took_ns, use->saved_ns));
+		return fm_least(mapped, lost - fm_least(lost, use->saved_ns));
 	if (ms(mapped) < fm_tune.serve_short_ms)
 		return mapped;
-	return fm_least(mapped, m->took_ns + (is_read_once(m, use->read) ?
-						      use->spent_ns : 0));
+	return fm_least(mapped, is_read_once(m, use->read) ?
+					m->took_ns + use->spent_ns : lost);
 }
 
 void fm_maps_end(struct fm_maps *m, struct fm_maps *alike,

@@ -13,9 +13,12 @@
  * these mappings, for a header may be looked at before all of the file is
  * mapped.
  *
+ * Lost are also the faults on what an earlier mapping had brought, which the
+ * page cache would have kept (cache/unmapped.h).
+ *
  * Who maps more than a window for a few accesses is helped by the engine where
  * each brings a page, for which the kernel reads ahead. What that saved is set
- * against what the take-over took.
+ * against what was lost.
  *
  * A web server maps each of thousands of files a few times. So the same is
  * added up of files alike, those of one device that are about as long
@@ -48,6 +51,7 @@ void fm_maps_begin(struct fm_maps *m, size_t len, uint64_t took_ns,
 /* What the engine has done for it meanwhile. */
 struct fm_maps_use {
 	uint64_t spent_ns; /* by threads, in faults */
+	uint64_t again_ns; /* of it, for what an unmap had lost */
 	uint64_t read;     /* bytes */
 	uint64_t saved_ns; /* that the kernel would have taken more for them;
 			    * of a window it does not count */

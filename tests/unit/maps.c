@@ -138,6 +138,32 @@ static void long_ones_are_judged_by_what_they_read(void **state)
 	assert_int_equal(fm_maps_cost(NULL, &alike, len, now), 0);
 }
 
+/* What an unmap has lost the page cache would have kept, whatever else the
+ * engine saved; it is no part of what a long window costs otherwise. */
+static void what_an_unmap_has_lost_counts(void **state)
+{
+	const size_t window = (size_t)fm_tune.serve_window;
+	struct fm_maps_use use = { .spent_ns = 60 * MS, .saved_ns = 15 * MS };
+
+	for (unsigned again = 0; again <= 60; again += 30) {
+		struct fm_maps m = { 0 }, longer = { 0 };
+
+		use.again_ns = again * MS;
+		for (int i = 0; i < 4; i++) {
+			fm_maps_begin(&m, window, 5 * MS, now += 5 * MS);
+			fm_maps_begin(&longer, window + MIB, 5 * MS, now);
+			now += 95 * MS;
+			fm_maps_end(&m, NULL, &use, now);
+			fm_maps_end(&longer, NULL, &use, now);
+		}
+		assert_int_equal(fm_maps_cost(&m, NULL, window, now),
+				 again == 0 ? 0 : again == 30 ? 349 : 649);
+		assert_int_equal(
+			fm_maps_cost(&longer, NULL, window + MIB, now),
+			again == 60 ? 499 : 0);
+	}
+}
+
 static void alike_are_files_of_a_device_and_length(void **state)
 {
 	struct fm_maps *a = fm_serve_alike(1, MIB, true);
@@ -232,6 +258,7 @@ FM_UNIT(maps)
 		cmocka_unit_test(files_that_stay_mapped_are_the_engines),
 		cmocka_unit_test(what_is_read_through_once_is_the_kernels),
 		cmocka_unit_test(long_ones_are_judged_by_what_they_read),
+		cmocka_unit_test(what_an_unmap_has_lost_counts),
 		cmocka_unit_test(alike_are_files_of_a_device_and_length),
 		cmocka_unit_test(what_is_long_ago_counts_less),
 		cmocka_unit_test(half_of_a_thread),
