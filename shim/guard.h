@@ -148,6 +148,8 @@ struct fm_rw {
 	bool atomic; /* one system call or wrong: bounce, do not split */
 	bool pin;    /* ends soon whatever happens: buffers may be pinned */
 	bool keeps;  /* the kernel may read the buffers after the call */
+	bool sized;  /* a file that is read, and ends after */
+	off_t until; /* so many bytes */
 	int flags;
 	off_t off;   /* file offset, or FM_HERE */
 	const struct iovec *iov;

@@ -33,6 +33,7 @@ struct piece {
 	int cnt;
 	size_t len;
 	size_t usable; /* of a bounced inbound piece */
+	bool beyond;   /* of the end of the file that it is read from */
 	struct fm_pin pin;
 	bool held;
 	uint64_t mask;
@@ -173,7 +174,7 @@ static void piece_unpin(struct piece *p)
 static bool piece_pin(struct piece *p, const struct fm_rw *rw, struct cursor c,
 		      size_t left)
 {
-	if (!rw->pin)
+	if (!rw->pin || p->beyond)
 		return false;
 	pin_plan(p, c, left);
 	if (p->len < left && (rw->atomic || p->len < SPLIT_MIN))
@@ -263,14 +264,31 @@ static bool ends_usable(const struct iovec *v, size_t len)
 	       !fm_pin_forbidden(first, true) && !fm_pin_forbidden(last, true);
 }
 
+/* How much of it, from the front, may be stored to? None of it is touched. */
+static size_t not_forbidden(const struct iovec *v, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len) {
+		const char *at = (const char *)v->iov_base + n;
+
+		if (fm_pin_forbidden(at, true))
+			return n;
+		n += 4096 - ((uintptr_t)at & 4095);
+	}
+	return len;
+}
+
 /*
  * How much of the next `max` bytes the kernel could use. A regular file fills
- * (or empties) them all, so all are looked at; of a receive that may bring a
- * few bytes only the ends of the buffers, or pages would be loaded and
- * dirtied for nothing. What is received may be received once only: where the
- * ends are not usable, all is looked at.
+ * (or empties) them all, so all are looked at, but not beyond its end; of a
+ * receive that may bring a few bytes only the ends of the buffers: else pages
+ * would be loaded and dirtied for nothing, or be a private mapping's own. What
+ * is received may be received once only: where the ends are not usable, all is
+ * looked at.
  */
-static size_t usable_prefix(const struct fm_rw *rw, struct cursor c, size_t max)
+static size_t usable_prefix(const struct fm_rw *rw, struct cursor c, size_t max,
+			    bool beyond)
 {
 	const bool ends = rw->in && !rw->loop;
 	size_t done = 0;
@@ -279,7 +297,9 @@ static size_t usable_prefix(const struct fm_rw *rw, struct cursor c, size_t max)
 		struct iovec v = io_guard_at(&c);
 		size_t want = fm_least(v.iov_len, max - done), got = want;
 
-		if (want && !(ends && ends_usable(&v, want)))
+		if (beyond)
+			got = not_forbidden(&v, want);
+		else if (want && !(ends && ends_usable(&v, want)))
 			got = fm_usable(v.iov_base, want, rw->in);
 		done += got;
 		if (got < want)
@@ -308,7 +328,7 @@ static bool piece_bounce(struct piece *p, const struct fm_rw *rw,
 {
 	size_t max = fm_least(left, rw->atomic ? FM_BOUNCE_MAX : BOUNCE_PIECE);
 
-	p->usable = usable_prefix(rw, c, max);
+	p->usable = usable_prefix(rw, c, max, p->beyond);
 	p->len = p->usable;
 	if (p->len < max && rw->atomic && !rw->loop) {
 		if (!rw->in)
@@ -378,9 +398,26 @@ static ssize_t piece_as_is(const struct fm_rw *rw, struct piece *p,
 	return piece_call(rw, p, c->iov, c->left, off);
 }
 
-static ssize_t piece_run(const struct fm_rw *rw, const struct cursor *c,
-			 size_t left, off_t off, bool first, size_t *ret_want)
+/* Does the file end before what comes after `done` bytes? */
+static bool is_beyond(const struct fm_rw *rw, size_t done)
 {
+	return rw->sized && (off_t)done >= rw->until;
+}
+
+/* What is not read is not stored to: up to the end of the file. */
+static size_t before_end(const struct fm_rw *rw, size_t done, size_t left)
+{
+	return rw->sized && !is_beyond(rw, done) ?
+		       fm_least(left, (size_t)rw->until - done) :
+		       left;
+}
+
+static ssize_t piece_run(const struct fm_rw *rw, const struct cursor *c,
+			 size_t left, size_t done, size_t *ret_want)
+{
+	const off_t off =
+		rw->off == FM_HERE ? FM_HERE : rw->off + (off_t)done;
+
 	struct piece p;
 	ssize_t r;
 	int saved;
@@ -388,11 +425,12 @@ static ssize_t piece_run(const struct fm_rw *rw, const struct cursor *c,
 	p.pin = (struct fm_pin)FM_PIN_INIT;
 	p.held = false;
 	p.bounce = NULL;
+	p.beyond = is_beyond(rw, done);
 	*ret_want = left;
 	if (!piece_pin(&p, rw, *c, left) && !piece_bounce(&p, rw, *c, left)) {
 		/* The transfer ends here. stdio would go on with what its
 		 * buffer takes, by instructions: SIGBUS. */
-		if (!first && !p.usable)
+		if (done && !p.usable)
 			return 0;
 		return piece_as_is(rw, &p, c, off);
 	}
@@ -415,9 +453,8 @@ static ssize_t run_pieces(const struct fm_rw *rw)
 	size_t done = 0, want;
 
 	do {
-		off_t off = rw->off == FM_HERE ? FM_HERE
-					       : rw->off + (off_t)done;
-		ssize_t r = piece_run(rw, &c, total - done, off, !done, &want);
+		const size_t left = before_end(rw, done, total - done);
+		ssize_t r = piece_run(rw, &c, left, done, &want);
 
 		if (r < 0) {
 			if (!done)
@@ -426,7 +463,8 @@ static ssize_t run_pieces(const struct fm_rw *rw)
 			break;
 		}
 		done += (size_t)r;
-		if (!rw->loop || (size_t)r < want)
+		if (!rw->loop || (size_t)r < want ||
+		    (rw->atomic && is_beyond(rw, done)))
 			break;
 		io_guard_advance(&c, want);
 	} while (done < total);
@@ -443,6 +481,20 @@ bool fm_is_stream(int fd)
 	       type == SOCK_STREAM;
 }
 
+/* Where a regular file ends, from where it is read on; with O_DIRECT that is
+ * read by blocks. */
+static void note_until(struct fm_rw *rw, off_t size, bool direct)
+{
+	off_t at = rw->off;
+
+	if (at == FM_HERE)
+		at = fm_sys3(SYS_lseek, rw->fd, 0, SEEK_CUR);
+	rw->sized = at >= 0;
+	rw->until = size - at;
+	if (direct)
+		rw->until = (rw->until + 4095) & ~(off_t)4095;
+}
+
 /* What may be split? Regular files: positional transfers; others share the
  * position with other threads, or append. Streams: writes; a read takes what
  * is there and must not wait for more. */
@@ -451,7 +503,7 @@ static void classify(struct fm_rw *rw)
 	long fl = fm_sys2(SYS_fcntl, rw->fd, F_GETFL);
 	struct stat st;
 
-	rw->loop = rw->pin = false;
+	rw->loop = rw->pin = rw->sized = false;
 	rw->atomic = true;
 	if (fl < 0 || fm_sys_stat_notimes(rw->fd, &st) < 0)
 		return;
@@ -460,6 +512,8 @@ static void classify(struct fm_rw *rw)
 		/* Not those of /proc and /sys, where a read can wait. */
 		rw->pin = !rw->file && (S_ISBLK(st.st_mode) || st.st_size);
 		rw->atomic = rw->off == FM_HERE || (fl & O_APPEND);
+		if (rw->in && S_ISREG(st.st_mode))
+			note_until(rw, st.st_size, fl & O_DIRECT);
 	} else if (S_ISFIFO(st.st_mode) && !(fl & O_DIRECT)) {
 		rw->loop = !rw->in;
 		rw->atomic = !rw->in &&
