@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* io_copy.h - the ioctls that copy file ranges (hook in io_ioctl.c). */
+/* io_copy.h - the ioctls that copy file ranges, or change one (hook in
+ * io_ioctl.c). */
 #pragma once
 
 #include <stdbool.h>
@@ -13,5 +14,7 @@ struct fm_ioctl {
 
 bool fm_ioctl_is_clone(unsigned long req);
 int fm_ioctl_clone(const struct fm_ioctl *c, void *arg);
+bool fm_ioctl_is_space(unsigned long req);
+int fm_ioctl_space(const struct fm_ioctl *c, void *arg);
 /* The next ioctl, no guard. */
 int fm_pass_ioctl(const struct fm_ioctl *c, void *arg);

@@ -305,6 +305,8 @@ int fm_do_ioctl(bool raw, int fd, unsigned long req, void *arg)
 		return deduplicated(&c, arg);
 	if (!fm_idle() && fm_ioctl_is_clone(req))
 		return fm_ioctl_clone(&c, arg);
+	if (fm_looks() && fm_ioctl_is_space(req))
+		return fm_ioctl_space(&c, arg);
 	/* What has been stored has blocks. */
 	if (fm_looks() && req == FS_IOC_FIEMAP && fm_see(fd, 0, 0) < 0)
 		return -1;
