@@ -134,6 +134,21 @@ size_t fm_stdio_items(FILE *fp, void *buf, size_t size, size_t n, bool lock,
 	return r == size * n ? n : r / size;
 }
 
+/* What is left of a regular file. What has been pushed back may hide some of
+ * it, which is read all the same. */
+static void io_stdio_until(struct fm_rw *rw, FILE *fp)
+{
+	struct stat st;
+	off_t at;
+
+	if (fm_sys_stat_notimes(fp->_fileno, &st) || !S_ISREG(st.st_mode) ||
+	    !st.st_size)
+		return;
+	at = fm_sys3(SYS_lseek, fp->_fileno, 0, SEEK_CUR);
+	rw->sized = at >= 0;
+	rw->until = fp->_IO_read_end - fp->_IO_read_ptr + st.st_size - at;
+}
+
 /* The stream's lock makes the pieces one call. */
 size_t fm_stdio_guarded(FILE *fp, void *buf, size_t n, bool lock, bool in,
 			ssize_t (*call)(const struct fm_rw *,
@@ -146,6 +161,8 @@ size_t fm_stdio_guarded(FILE *fp, void *buf, size_t n, bool lock, bool in,
 	};
 	size_t r;
 
+	if (in)
+		io_stdio_until(&rw, fp);
 	if (!lock)
 		return (size_t)fm_transfer(&rw);
 	flockfile(fp);

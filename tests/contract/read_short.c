@@ -57,6 +57,19 @@ static void reads(const char *name, int src)
 	}
 }
 
+static void streams(const char *name)
+{
+	FILE *f = fopen(name, "r");
+
+	show("fread", (ssize_t)fread(map + 10, 1, N * PAGE - 10, f));
+	say("C14r eof %d", feof(f) != 0);
+	show("fread at the end", (ssize_t)fread(map, 1, N * PAGE, f));
+	fseek(f, (long)(4 * PAGE), SEEK_SET);
+	say("C14r %c", ungetc(fgetc(f), f));
+	show("fread pushed back", (ssize_t)fread(map, PAGE, N, f));
+	fclose(f);
+}
+
 /* It ends at a page that may not be stored to. */
 static void denied(int src)
 {
@@ -81,6 +94,7 @@ int main(int argc, char **argv)
 	map = ct_map(fd, N * PAGE, RW, MAP_PRIVATE, 0);
 	reads("another file", from);
 	denied(from);
+	streams(ct_path("from"));
 	from = open("/proc/self/status", O_RDONLY);
 	show("proc", read(from, map, N * PAGE) > 0);
 	from = open("/dev/null", O_RDONLY);
