@@ -146,6 +146,8 @@ struct fm_file {
 	uint8_t map_kinds;          /* bit per kind of mapping, see mmap.c */
 	_Atomic bool by_pieces; /* mapped piece by piece, over and over */
 	_Atomic bool said_random; /* advice, of most of its last mapping */
+	bool ephemeral; /* nobody else sees it, it ends with the process, and
+			 * each child of fork has a copy: heap_file.h */
 	unsigned idle; /* of these, unmapped untouched in a row */
 
 	/* What each room keeps of it (file_part.h), in its own header. */

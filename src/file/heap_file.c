@@ -7,6 +7,7 @@
 
 static struct fm_heap_calls *heap; /* before the program has threads */
 
+/* A child's is another file than its parent's was, which it does not map. */
 FM_FAULT bool fm_is_heap(const struct fm_file *f)
 {
 	return heap && atomic_load_explicit(&heap->made,
@@ -16,7 +17,7 @@ FM_FAULT bool fm_is_heap(const struct fm_file *f)
 
 bool fm_may_change(const struct fm_file *f)
 {
-	return f->policy->serve == FM_SERVE_AUTO && !fm_is_heap(f);
+	return f->policy->serve == FM_SERVE_AUTO && !f->ephemeral;
 }
 
 /* ---- pages that nobody has written --------------------------------------- */
@@ -26,11 +27,12 @@ static uint64_t written_pages;
 
 /* Memory that is not touched costs nothing. What was known before is for good:
  * somebody may be looking at it. */
-void fm_heap_opened(const struct fm_file *f, uint64_t pages)
+void fm_heap_opened(struct fm_file *f, uint64_t pages)
 {
 	_Atomic uint64_t *bits = NULL;
 
-	if (!fm_is_heap(f))
+	f->ephemeral = fm_is_heap(f);
+	if (!f->ephemeral)
 		return;
 	if (!atomic_load(&heap->in_file) && !atomic_load(&written)) {
 		written_pages = pages;

@@ -8,10 +8,7 @@
 
 #include "base/types.h"
 
-/* [any] Is f that file? */
-bool fm_is_heap(const struct fm_file *f);
-
-/* [any] May another serve f because that is faster? Not the heap's file: the
+/* [any] May another serve f because that is faster? Not an ephemeral file: the
  * kernel would write it after a while, and could copy it for no fork. */
 bool fm_may_change(const struct fm_file *f);
 
@@ -22,6 +19,8 @@ struct fm_heap_bytes {
 	uint64_t most, in_file, in_memory, used;
 };
 bool fm_heap_bytes_of(struct fm_heap_bytes *ret, bool ask);
+/* [any] Is f that file? What may be done with it says f->ephemeral. */
+bool fm_is_heap(const struct fm_file *f);
 
 /*
  * Pages of it that nobody has written are zero, and not read: known from the
@@ -29,8 +28,9 @@ bool fm_heap_bytes_of(struct fm_heap_bytes *ret, bool ask);
  * nobody but write-back stores to the file. Which pages of a file are such is
  * only looked at where they cannot be written meanwhile (locked, FP_AHEAD).
  */
-/* [plain] f has been opened by the engine, the file is of so many pages. */
-void fm_heap_opened(const struct fm_file *f, uint64_t pages);
+/* [plain] f has been opened by the engine, the file is of so many pages: says
+ * whether it is ephemeral. */
+void fm_heap_opened(struct fm_file *f, uint64_t pages);
 /* [any] Others may store to f from now on. */
 void fm_heap_shared(const struct fm_file *f);
 /* [fault] Is f the heap's file, and have none of these been written? */

@@ -333,6 +333,6 @@ void fm_guardian_flush(const struct fm_guard_files *g)
 	struct fm_file *f;
 
 	fm_for_each_file(f, id)
-		if (f->io->writable && !fm_is_heap(f))
+		if (f->io->writable && !f->ephemeral)
 			flush_file(g, f);
 }

@@ -230,12 +230,11 @@ static void wb_thread_every_second(void)
 	const uint64_t now = fm_now_ms();
 
 	for (uint32_t id = 0; id < fm_file_top(); id++) {
-		unsigned e = fm_epoch_enter();
+		FM_IN_EPOCH();
 		struct fm_file *f = fm_file_at(id);
 
-		if (f && !fm_is_heap(f))
+		if (f && !f->ephemeral)
 			wb_thread_look(f, now);
-		fm_epoch_leave(e);
 	}
 }
 
