@@ -230,12 +230,10 @@ static bool put_ours(const stack_t *ss)
 static void replace_kept(void)
 {
 	const stack_t given = instead.given;
-	uint64_t mask;
 
-	fm_block_signals(&mask);
+	FM_BLOCK_SIGNALS();
 	if (keeps && fm_whoami() == FM_ME && put_ours(&given))
 		keep_no_more();
-	fm_restore_signals(&mask);
 }
 
 FM_UP(shim_maps, fm_altstack_prepare)
@@ -287,15 +285,12 @@ void fm_altstack_fault(void *context)
 /* The only thread of the child goes on having its stack. */
 void fm_altstack_fork_child(void)
 {
-	uint64_t mask;
-
 	if (!mine && atomic_load(&kept) == keeps)
 		return;
-	fm_block_signals(&mask);
+	FM_BLOCK_SIGNALS();
 	atomic_store(&kept, keeps);
 	if (mine)
 		claim_stack(mine);
-	fm_restore_signals(&mask);
 }
 
 /* ---- the end of a thread ----------------------------------------------- */
@@ -308,9 +303,8 @@ static pthread_key_t key;
 static void at_end(void *unused)
 {
 	const stack_t none = { .ss_flags = SS_DISABLE };
-	uint64_t mask;
 
-	fm_block_signals(&mask);
+	FM_BLOCK_SIGNALS();
 	if (fm_sys2(SYS_sigaltstack, &none, NULL) == 0) {
 		altstack_drop(mine);
 		mine = 0;
@@ -320,7 +314,6 @@ static void at_end(void *unused)
 		large.sp = NULL;
 		large.size = 0;
 	}
-	fm_restore_signals(&mask);
 }
 
 /* glibc keeps the first 32 in the thread itself: to set one of these takes no
@@ -382,13 +375,8 @@ static int altstack_change(bool raw, const stack_t *ss, stack_t *old)
 /* Signals are off: a handler that calls us must find claim and stack agree. */
 static int change_alone(bool raw, const stack_t *ss, stack_t *old)
 {
-	uint64_t mask;
-	int r;
-
-	fm_block_signals(&mask);
-	r = altstack_change(raw, ss, old);
-	fm_restore_signals(&mask);
-	return r;
+	FM_BLOCK_SIGNALS();
+	return altstack_change(raw, ss, old);
 }
 
 /* The program is told of the stack that it asked for. */

@@ -50,20 +50,16 @@ static bool ask_if_ours(uintptr_t a, uintptr_t end, uint64_t tickets,
 			uintptr_t *ret_end)
 {
 	uintptr_t at = end;
-	unsigned slot;
-	uint64_t old;
 	struct fm_map *m;
 	bool ours;
 
-	fm_block_signals(&old);
-	slot = fm_epoch_enter();
+	FM_BLOCK_SIGNALS();
+	FM_IN_EPOCH();
 	m = fm_space_next(a, end, &at);
 	ours = m && at == a;
 	*ret_end = !m ? end : ours ? fm_least(end, atomic_load(&m->end)) : at;
 	if (ours)
 		ask_engine(m, a, *ret_end, tickets);
-	fm_epoch_leave(slot);
-	fm_restore_signals(&old);
 	return ours;
 }
 

@@ -29,9 +29,8 @@ static void piece_at(uintptr_t a, uintptr_t end, struct piece *ret)
 {
 	uintptr_t at = end;
 	struct fm_map *m;
-	uint64_t old;
 
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	m = fm_space_next(a, end, &at);
 	*ret = (struct piece){ a, m ? at : end, NULL, 0 };
 	if (m && at == a) {
@@ -41,7 +40,6 @@ static void piece_at(uintptr_t a, uintptr_t end, struct piece *ret)
 			     ((a - atomic_load(&m->start)) >> FM_PAGE_SHIFT);
 		ret->end = fm_least(end, atomic_load(&m->end));
 	}
-	fm_space_unlock(&old);
 }
 
 /* What has been read ahead and not been touched yet goes, too. Dirty pages that
@@ -142,7 +140,6 @@ static int pin_range(const struct fm_api_range *r, bool pin)
 
 int fm_api_pin(const struct fastmap_range *range, size_t n, bool pin)
 {
-	uint64_t old;
 	int err = 0;
 
 	for (size_t k = 0; k < n && !err; k++) {
@@ -151,9 +148,8 @@ int fm_api_pin(const struct fastmap_range *range, size_t n, bool pin)
 		if (r.start >= r.end)
 			continue;
 		fm_overlaps((void *)r.start, r.end - r.start);
-		fm_space_lock(&old);
+		FM_HOLD_SPACE();
 		err = pin_range(&r, pin);
-		fm_space_unlock(&old);
 	}
 	return err;
 }

@@ -134,13 +134,8 @@ void fm_creds_begin(void)
 /* In a thread of ours: what the program has. */
 static void creds_take(void)
 {
-	uint64_t mask;
-
-	fm_block_signals(&mask);
-	fm_lock(&lock);
+	FM_HOLD(&lock);
 	set_creds(&want);
-	fm_unlock(&lock);
-	fm_restore_signals(&mask);
 }
 
 FM_UP(thread_begins, fm_creds_begin)

@@ -15,6 +15,16 @@
 unsigned fm_epoch_enter(void);
 void fm_epoch_leave(unsigned slot);
 
+static inline void fm_epoch_end(unsigned *slot)
+{
+	fm_epoch_leave(*slot);
+}
+
+/* For the rest of the block, however it is left. */
+#define FM_IN_EPOCH()                                            \
+	unsigned fm_epoch __attribute__((cleanup(fm_epoch_end))) = \
+		fm_epoch_enter()
+
 /* [any] Under the space lock: call free_fn(obj) once nobody can see obj. */
 void fm_epoch_retire(void *obj, void (*free_fn)(void *));
 /* [any] Under the space lock: free what nobody can see any more; unless

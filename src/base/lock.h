@@ -114,3 +114,24 @@ static inline void fm_restore_signals(const uint64_t *old)
 	fm_signals_blocked = false;
 	fm_sys4(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, old, NULL, 8);
 }
+
+static inline void fm_signals_back(uint64_t *mask)
+{
+	fm_restore_signals(mask);
+}
+
+static inline void fm_unlock_held(struct fm_lock **l)
+{
+	fm_unlock(*l);
+}
+
+/* For the rest of the block, however it is left. */
+#define FM_BLOCK_SIGNALS()                                          \
+	uint64_t fm_mask __attribute__((cleanup(fm_signals_back))); \
+	fm_block_signals(&fm_mask)
+/* The lock held, too. */
+#define FM_HOLD(lock)                                                    \
+	FM_BLOCK_SIGNALS();                                              \
+	struct fm_lock *fm_held __attribute__((cleanup(fm_unlock_held))) = \
+		lock;                                                    \
+	fm_lock(fm_held)

@@ -334,13 +334,8 @@ static void open_bell(void)
 
 void fm_thread_will_poll(void)
 {
-	uint64_t mask;
-
-	fm_block_signals(&mask);
-	fm_lock(&lock);
+	FM_HOLD(&lock);
 	open_bell();
-	fm_unlock(&lock);
-	fm_restore_signals(&mask);
 }
 
 #ifdef BY_PTHREAD
@@ -433,12 +428,10 @@ static int make_masked(struct thread *t)
 int fm_thread_create(void *(*fn)(void *), void *arg)
 {
 	struct thread *t;
-	uint64_t mask;
 	int err = -EAGAIN;
 
 	fm_tls_init(); /* nothing, but for tests of the engine alone */
-	fm_block_signals(&mask);
-	fm_lock(&lock);
+	FM_HOLD(&lock);
 	t = thread_take_slot();
 	if (t) {
 		t->fn = fn;
@@ -451,8 +444,6 @@ int fm_thread_create(void *(*fn)(void *), void *arg)
 		err = make_masked(t);
 		t->taken = false;
 	}
-	fm_unlock(&lock);
-	fm_restore_signals(&mask);
 	return err;
 }
 

@@ -144,17 +144,14 @@ int fm_collapse(uintptr_t a, bool ask)
 {
 	struct fm_map *m;
 	int err = -EINVAL;
-	uint64_t old, i;
-	unsigned e;
+	uint64_t i;
 
-	fm_block_signals(&old);
-	e = fm_epoch_enter();
+	FM_BLOCK_SIGNALS();
+	FM_IN_EPOCH();
 	m = fm_space_find(a);
 	i = m ? (a - atomic_load(&m->start)) >> FM_PAGE_SHIFT : 0;
 	if (m && can(m, i))
 		err = ask ? 0 : collapse_once(m, i);
-	fm_epoch_leave(e);
-	fm_restore_signals(&old);
 	return err;
 }
 
@@ -186,7 +183,7 @@ static bool visit_all(bool *ret_later)
 	bool on = true;
 
 	for (uint32_t id = 0; on && id < fm_file_top(); id++) {
-		unsigned e = fm_epoch_enter();
+		FM_IN_EPOCH();
 		struct fm_file *f = fm_file_at(id);
 		struct fm_map *m = f ? atomic_load(&f->maps) : NULL;
 
@@ -196,7 +193,6 @@ static bool visit_all(bool *ret_later)
 		}
 		for (; on && m; m = atomic_load(&m->file_next))
 			on = collapse_visit(m);
-		fm_epoch_leave(e);
 	}
 	return on;
 }

@@ -86,10 +86,9 @@ static void shrink_lazy(void)
 	for (uint64_t was = UINT64_MAX, now;
 	     fm_lazyfree_over() && (now = fm_lazyfree_pages()) < was;
 	     was = now) {
-		unsigned e = fm_epoch_enter();
+		FM_IN_EPOCH();
 
 		fm_cache_trim_lazy();
-		fm_epoch_leave(e);
 	}
 }
 
@@ -97,10 +96,9 @@ static void shrink_lazy(void)
 static void shrink(void)
 {
 	for (bool any = true; any && available() < 0;) {
-		unsigned e = fm_epoch_enter();
+		FM_IN_EPOCH();
 
 		any = fm_cache_evict(BATCH) || fm_wb_some();
-		fm_epoch_leave(e);
 	}
 }
 

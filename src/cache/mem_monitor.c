@@ -70,15 +70,11 @@ static void set_shares(const struct fm_cache_size *c)
 static void mem_monitor_begin(const struct fm_cache_size *c)
 {
 	uint64_t limit = fm_memory_limit();
-	uint64_t old;
 
-	fm_block_signals(&old);
-	fm_lock(&lock);
+	FM_HOLD(&lock);
 	fm_budget_init(&budget, fm_cache_bytes(c), c->percent, limit);
 	set_shares(c);
 	resize_to(budget.now);
-	fm_unlock(&lock);
-	fm_restore_signals(&old);
 }
 
 uint64_t fm_mem_monitor_lazy(void)
@@ -95,10 +91,9 @@ uint64_t fm_mem_monitor_left(void)
  * asked is told the size that comes of it. */
 void fm_mem_monitor_set(const struct fm_cache_size *c)
 {
-	uint64_t bytes = fm_cache_bytes(c), old;
+	uint64_t bytes = fm_cache_bytes(c);
 
-	fm_block_signals(&old);
-	fm_lock(&lock);
+	FM_HOLD(&lock);
 	if (bytes != budget.wanted || c->percent != budget.percent)
 		atomic_store(&left_before, fm_ghost_left());
 	fm_budget_resize(&budget, bytes, c->percent);
@@ -107,8 +102,6 @@ void fm_mem_monitor_set(const struct fm_cache_size *c)
 		fm_budget_room(&budget, budget.left, mem_monitor_held(),
 			       fm_now_ms());
 	resize_to(budget.now);
-	fm_unlock(&lock);
-	fm_restore_signals(&old);
 }
 
 uint64_t fm_mem_monitor_target(void)

@@ -572,16 +572,14 @@ void fm_shares_apply(struct fm_file *f, const struct fm_policy *policy)
 void fm_shares_reload(void)
 {
 	struct fm_file *f;
-	uint64_t mask;
 
-	fm_space_lock(&mask);
+	FM_HOLD_SPACE();
 	fm_for_each_file(f, id) {
 		const struct fm_policy *policy = fm_policy_for(f->path);
 
 		if (policy && shares_policy_of(f))
 			fm_shares_apply(f, policy);
 	}
-	fm_space_unlock(&mask);
 }
 
 struct fm_shares_of fm_shares_of(const struct fm_file *f)

@@ -27,7 +27,7 @@ static bool forbids(struct fm_map *m, bool in)
 /* Resident and usable right now, with nobody working on it? */
 static enum state pin_settled(uintptr_t a, bool in)
 {
-	unsigned e = fm_epoch_enter();
+	FM_IN_EPOCH();
 	uint32_t before = fm_space_shown();
 	struct fm_map *m = fm_space_find(a);
 	enum state ok = SETTLED;
@@ -47,17 +47,15 @@ static enum state pin_settled(uintptr_t a, bool in)
 	} else if (fm_space_hides(a, a + 1) || fm_space_shown() != before) {
 		ok = ABSENT; /* another takes its place */
 	}
-	fm_epoch_leave(e);
 	return ok;
 }
 
 bool fm_pin_forbidden(const void *p, bool in)
 {
-	unsigned e = fm_epoch_enter();
+	FM_IN_EPOCH();
 	struct fm_map *m = fm_space_find((uintptr_t)p);
 	bool yes = m && forbids(m, in);
 
-	fm_epoch_leave(e);
 	return yes;
 }
 
@@ -162,7 +160,7 @@ static bool meets_any(struct view v, const struct fm_pin_slot *s)
 static bool is_second_view(const struct fm_pin *pin, uintptr_t a, uintptr_t end,
 			   bool in)
 {
-	unsigned e = fm_epoch_enter();
+	FM_IN_EPOCH();
 	struct view v = { .end = a & ~FM_PAGE_MASK };
 	bool found = false;
 
@@ -174,7 +172,6 @@ static bool is_second_view(const struct fm_pin *pin, uintptr_t a, uintptr_t end,
 			found = (in || atomic_load(&s->in)) && meets_any(v, s);
 		}
 	}
-	fm_epoch_leave(e);
 	return found;
 }
 
@@ -189,7 +186,6 @@ ssize_t fm_pin(struct fm_pin *pin, const void *buf, size_t len, bool in)
 {
 	uintptr_t a = (uintptr_t)buf, got;
 	struct fm_pin_slot *s;
-	uint64_t old;
 	uint32_t i;
 
 	if (!len || (!fm_overlaps(buf, len) && !may_become_ours(buf, len)))
@@ -198,7 +194,7 @@ ssize_t fm_pin(struct fm_pin *pin, const void *buf, size_t len, bool in)
 		return -E2BIG;
 	if (pin->n && is_second_view(pin, a, a + len, in))
 		return -EBUSY;
-	fm_block_signals(&old);
+	FM_BLOCK_SIGNALS();
 	i = fm_pin_slot_get();
 	s = fm_pin_slot(i);
 	fm_pin_slot_set(i, a & ~FM_PAGE_MASK, a + len, in);
@@ -206,7 +202,6 @@ ssize_t fm_pin(struct fm_pin *pin, const void *buf, size_t len, bool in)
 	got = settle_pin(s, a, a + len, in, pin->n == 1);
 	if (!got)
 		fm_pin_slot_put(pin->slot[--pin->n]);
-	fm_restore_signals(&old);
 	return got ? (ssize_t)(got - a) : -EBUSY;
 }
 

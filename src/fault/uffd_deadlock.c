@@ -105,7 +105,7 @@ static void uffd_deadlock_say(struct fm_file *f)
 
 static void free_it(struct slot *s, uintptr_t a)
 {
-	unsigned e = fm_epoch_enter();
+	FM_IN_EPOCH();
 	struct fm_map *m = fm_space_find(a);
 	struct fm_file *f = m ? m->file : NULL;
 	struct stat st;
@@ -118,7 +118,6 @@ static void free_it(struct slot *s, uintptr_t a)
 		atomic_store(&freed_ms, fm_now_ms());
 		fm_uffd_wake((void *)a, FM_PAGE);
 	}
-	fm_epoch_leave(e);
 }
 
 void fm_deadlock_look(void)

@@ -189,9 +189,8 @@ static void lay_empty(struct fm_map *m)
 void fm_fail_access(struct fm_file *f, uintptr_t a)
 {
 	struct fm_map *m;
-	uint64_t mask;
 
-	fm_space_lock(&mask);
+	FM_HOLD_SPACE();
 	fm_range_drain(a, a + FM_PAGE, FM_DRAIN_LOCKS);
 	m = fm_space_find(a);
 	if (m && m->file == f) {
@@ -204,7 +203,6 @@ void fm_fail_access(struct fm_file *f, uintptr_t a)
 		    !fm_range_cut(a, a + FM_PAGE))
 			lay_empty(fm_space_find(a));
 	}
-	fm_space_unlock(&mask);
 }
 
 FM_LIFE(uffd_poison, .level = FM_LIFE_FAULTS, .reset = uffd_poison_reset)

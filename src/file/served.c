@@ -29,10 +29,7 @@ static void stop_clock(struct fm_served *s, uint64_t now)
 /* To c->to at c->at_ms; from whom is known here. */
 static void served_begin(struct fm_served *s, struct fm_served_change *c)
 {
-	uint64_t mask;
-
-	fm_block_signals(&mask);
-	fm_lock(&lock);
+	FM_HOLD(&lock);
 	stop_clock(s, c->at_ms);
 	c->from = s->by;
 	if (c->from && c->to && c->from != c->to)
@@ -40,8 +37,6 @@ static void served_begin(struct fm_served *s, struct fm_served_change *c)
 	if (s->by != c->to)
 		s->by_since_ms = c->at_ms;
 	s->by = c->to;
-	fm_unlock(&lock);
-	fm_restore_signals(&mask);
 }
 
 void fm_served_begin(struct fm_served *s, enum fm_served_by by,

@@ -15,6 +15,16 @@ void fm_space_lock(uint64_t *ret_mask);
 bool fm_space_trylock(uint64_t *ret_mask);
 /* [fault] */
 void fm_space_unlock(const uint64_t *mask);
+
+static inline void fm_space_hold_ends(uint64_t *mask)
+{
+	fm_space_unlock(mask);
+}
+
+/* [any] For the rest of the block, however it is left. */
+#define FM_HOLD_SPACE()                                                \
+	uint64_t fm_space __attribute__((cleanup(fm_space_hold_ends))); \
+	fm_space_lock(&fm_space)
 /* [fault] By this thread? */
 bool fm_space_locked(void);
 /* [any] The holder, who hides nothing, waits for what may never come (a

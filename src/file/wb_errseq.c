@@ -69,14 +69,13 @@ void fm_errseq_back(struct fm_file *f)
 int fm_errseq_take(int fd)
 {
 	struct stat st;
-	uint64_t old, born;
+	uint64_t born;
 	uint32_t err;
 
 	if (!atomic_load(&fm_errseq_some) || fm_sys_stat_notimes(fd, &st))
 		return 0;
 	born = fm_sys_birth(fd);
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	err = take_error(st.st_dev, st.st_ino, born);
-	fm_space_unlock(&old);
 	return fm_wb_told(-(int)err);
 }

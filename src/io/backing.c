@@ -75,16 +75,12 @@ static int open_source(struct fm_backing *s)
 struct fm_backing *fm_backing_of(const char *text, int *ret_err)
 {
 	struct fm_backing *s;
-	uint64_t old;
 
-	fm_block_signals(&old);
-	fm_lock(&lock);
+	FM_HOLD(&lock);
 	s = source_find(text);
 	if (!s)
 		s = source_new(text);
 	*ret_err = s ? open_source(s) : -ENOMEM;
-	fm_unlock(&lock);
-	fm_restore_signals(&old);
 	return *ret_err ? NULL : s;
 }
 

@@ -33,13 +33,11 @@ FM_FAULT void fm_recovery_tell(const char *what, int err)
 FM_FAULT bool fm_recover_fd(_Atomic int *number, int was, unsigned what)
 {
 	const bool place = what >= FM_BACKUP_PLACE;
-	uint64_t old;
 	int fd;
 
 	if (fm_table_is_other())
 		return false;
-	fm_block_signals(&old);
-	fm_lock(&lock);
+	FM_HOLD(&lock);
 	fd = atomic_load(number);
 	if (fd == was) {
 		fd = fm_backup_getfd(what);
@@ -50,8 +48,6 @@ FM_FAULT bool fm_recover_fd(_Atomic int *number, int was, unsigned what)
 			atomic_store(number, fd);
 		}
 	}
-	fm_unlock(&lock);
-	fm_restore_signals(&old);
 	return fd >= 0;
 }
 

@@ -84,12 +84,10 @@ int fm_home_open(struct fm_file *f, int fd, int flags, bool buffered)
 {
 	char path[FM_PROC_FD];
 	struct io_uring_sqe *sqe;
-	uint64_t old;
 	long res = -EBUSY;
 
 	fm_proc_fd(path, fd);
-	fm_block_signals(&old);
-	fm_lock(&fm_home.lock);
+	FM_HOLD(&fm_home.lock);
 	sqe = home_sqe(IORING_OP_OPENAT, AT_FDCWD, 2);
 	if (sqe) {
 		sqe->addr = (uintptr_t)path;
@@ -97,8 +95,6 @@ int fm_home_open(struct fm_file *f, int fd, int flags, bool buffered)
 		sqe->file_index = fm_slot_of(f, buffered) + 1;
 		res = home_wait(2);
 	}
-	fm_unlock(&fm_home.lock);
-	fm_restore_signals(&old);
 	return (int)(res < 0 ? res : 0);
 }
 

@@ -59,15 +59,10 @@ FM_FAULT void fm_trace_record(uint32_t file, uint64_t page, bool write)
 
 static void trace_stop(void)
 {
-	uint64_t old;
-
 	if (!atomic_exchange(&fm_tracing, false))
 		return;
-	fm_block_signals(&old);
-	fm_lock(&lock);
+	FM_HOLD(&lock);
 	trace_write_out();
-	fm_unlock(&lock);
-	fm_restore_signals(&old);
 }
 
 /* The file goes on in the parent. */

@@ -307,17 +307,15 @@ static void calm_down(struct fm_file *f)
 void fm_engine_trial_calm(void)
 {
 	struct fm_file *f;
-	uint64_t old;
 	bool over;
 
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	over = fm_inflight_syscalls_over();
 	fm_for_each_file(f, id) {
 		if (over)
 			fm_veto_put(f->serve, FM_VETO_INFLIGHT, false);
 		calm_down(f);
 	}
-	fm_space_unlock(&old);
 }
 
 /* ---- the engine on trial ------------------------------------------------ */
@@ -365,13 +363,10 @@ static void engine_trial_keep(struct fm_file *f)
 
 static void give_back(struct fm_file *f)
 {
-	uint64_t old;
-
 	engine_trial_say(f, "the engine was not better");
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	if (!fm_server_change(f, FM_SERVER_KERNEL, FM_WHY_NOT_BETTER))
 		f->choice->back.until_ms = f->choice->trial.hold.until_ms;
-	fm_space_unlock(&old);
 }
 
 static uint32_t nonresident_of(struct fm_file *f)
@@ -413,15 +408,13 @@ static void engine_trial_judge(struct fm_file *f, struct fm_rate r)
 static struct fm_file *engine_trial_on_trial(uint32_t id)
 {
 	struct fm_file *f;
-	uint64_t old;
 
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	f = fm_file_at(id);
 	if (f && f->choice->trial.state == FM_TRIAL_RUNS)
 		fm_file_get(f);
 	else
 		f = NULL;
-	fm_space_unlock(&old);
 	return f;
 }
 

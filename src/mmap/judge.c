@@ -83,9 +83,8 @@ static void look_at_files(struct look *l)
 {
 	const struct fm_file *most = NULL;
 	struct fm_file *f;
-	uint64_t old;
 
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	fm_for_each_file(f, id) {
 		judge_add(f, l);
 		if (!most || f->choice->spent_lately_ns >
@@ -94,7 +93,6 @@ static void look_at_files(struct look *l)
 	}
 	if (most)
 		judge_ask_device(most, l);
-	fm_space_unlock(&old);
 }
 
 /* The kernel has it now, or is tried. */
@@ -174,14 +172,12 @@ static struct fm_cost_facts judge_facts_of(const struct look *l,
 static void note_costs(const struct fm_costs *c)
 {
 	struct fm_file *f;
-	uint64_t old;
 
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	fm_for_each_file(f, id) {
 		atomic_store(&f->choice->cost_ns[FM_SERVER_ENGINE], c->engine);
 		atomic_store(&f->choice->cost_ns[FM_SERVER_KERNEL], c->kernel);
 	}
-	fm_space_unlock(&old);
 }
 
 /* ---- which files -------------------------------------------------------- */
@@ -329,12 +325,9 @@ static void act_on(enum fm_trial_act act, const struct look *l)
 /* What fits, all of it, needs no trial. */
 static void judge_hand_over(const struct look *l, bool surely)
 {
-	uint64_t old;
-
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	fm_demote_where(surely ? must_go : may_go,
 			l->lost_ns / fm_tune.judge_share, FM_WHY_FITS);
-	fm_space_unlock(&old);
 }
 
 /* Since the last time: what was never there has to be read with either. */

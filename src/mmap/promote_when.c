@@ -69,9 +69,8 @@ static bool promote_when_look_at(struct fm_file *f)
 static struct fm_file *promote_when_pick(uint32_t id, const char *path)
 {
 	struct fm_file *f;
-	uint64_t old;
 
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	f = fm_file_at(id);
 	if (f && promote_when_look_at(f) && f->demote->passes &&
 	    f->demote->shut &&
@@ -79,19 +78,15 @@ static struct fm_file *promote_when_pick(uint32_t id, const char *path)
 		fm_file_get(f);
 	else
 		f = NULL;
-	fm_space_unlock(&old);
 	return f;
 }
 
 static void wait_again(struct fm_file *f, int err)
 {
-	uint64_t old;
-
 	fm_log(FM_LOG_DEBUG, "%s: not promoted now, errno %d: %s", f->path,
 	       -err, fm_error_text(-err));
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	fm_file_wait_again(f);
-	fm_space_unlock(&old);
 }
 
 static enum fm_server_reason why_of(const struct fm_file *f)

@@ -174,14 +174,10 @@ uint64_t fm_unserved_each(void (*each)(const struct fm_unserved *l, void *arg),
 void fm_unserved_path(dev_t dev, ino_t ino, char ret[256])
 {
 	const struct fm_unserved *l;
-	uint64_t old;
 
-	fm_block_signals(&old);
-	fm_lock(&lock);
+	FM_HOLD(&lock);
 	l = unserved_find(dev, ino);
 	memcpy(ret, l ? l->path : "", l ? sizeof(l->path) : 1);
-	fm_unlock(&lock);
-	fm_restore_signals(&old);
 }
 
 static void unserved_add_served(const struct fm_unserved *l, void *arg)

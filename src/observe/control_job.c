@@ -111,15 +111,8 @@ static int control_job_add(struct fm_client *c)
 
 int fm_job_add(struct fm_client *c)
 {
-	uint64_t old;
-	int err;
-
-	fm_block_signals(&old);
-	fm_lock(&lock);
-	err = control_job_add(c);
-	fm_unlock(&lock);
-	fm_restore_signals(&old);
-	return err;
+	FM_HOLD(&lock);
+	return control_job_add(c);
 }
 
 void fm_job_reset(void)

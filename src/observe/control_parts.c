@@ -77,18 +77,16 @@ static void add_span(struct part *p, uintptr_t start, uint64_t off,
 static void add_engine(struct part *p)
 {
 	struct fm_map *m;
-	uint64_t old;
 
 	p->file = fm_file_find(p->id.dev, p->id.ino);
 	if (!p->file)
 		return;
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	fm_for_each_map(m, p->file)
 		if (!fm_kernel_serves(p->file))
 			add_span(p, atomic_load(&m->start),
 				 m->pgoff << FM_PAGE_SHIFT,
 				 fm_map_pages(m) << FM_PAGE_SHIFT, true);
-	fm_space_unlock(&old);
 }
 
 static void add_kernel(struct part *p)
@@ -263,13 +261,8 @@ static uint64_t dirty_bytes(struct part *p)
 
 static int flush_pages(struct part *p, uint64_t from, uint64_t to)
 {
-	uint64_t old;
-	int err;
-
-	fm_block_signals(&old);
-	err = fm_wb_range(p->file, from, to, true);
-	fm_restore_signals(&old);
-	return err;
+	FM_BLOCK_SIGNALS();
+	return fm_wb_range(p->file, from, to, true);
 }
 
 /* By the file, not by its mappings: what was stored by one that is there no
@@ -334,12 +327,11 @@ static void count_page(struct fm_map *m, uint64_t i, void *arg)
 static uint64_t resident_bytes(struct part *p)
 {
 	struct fm_map *m;
-	unsigned slot;
 	uint64_t n = 0;
 
 	if (!p->file)
 		return 0;
-	slot = fm_epoch_enter();
+	FM_IN_EPOCH();
 	fm_for_each_map(m, p->file) {
 		uint64_t lo = control_parts_page_of(p->off),
 			 hi = control_parts_page_of(p->end);
@@ -350,7 +342,6 @@ static uint64_t resident_bytes(struct part *p)
 			fm_map_each(m, lo - m->pgoff, hi - m->pgoff, count_page,
 				    &n);
 	}
-	fm_epoch_leave(slot);
 	return n << FM_PAGE_SHIFT;
 }
 

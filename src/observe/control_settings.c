@@ -48,12 +48,10 @@ FM_LIFE(settings, .level = FM_LIFE_RUNNING, .forked = settings_forked)
 static void renew_files(void)
 {
 	struct fm_file *f;
-	uint64_t old;
 
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	fm_for_each_file(f, id)
 		f->policy = fm_policy_renew(f->policy, f->path);
-	fm_space_unlock(&old);
 }
 
 static bool same_size(const struct fm_cache_size *a,

@@ -328,9 +328,7 @@ static void name_process(struct page *p, int pid)
 
 void fm_metrics_text(struct fm_json *o, int pid, bool alone)
 {
-	uint64_t mask;
-
-	fm_block_signals(&mask);
+	FM_BLOCK_SIGNALS();
 	if (alone) {
 		fm_lock_reset(&lock);
 		fm_stats_alone();
@@ -341,7 +339,6 @@ void fm_metrics_text(struct fm_json *o, int pid, bool alone)
 	name_process(&page, pid);
 	metrics_put_all(&page, alone);
 	fm_unlock(&lock);
-	fm_restore_signals(&mask);
 }
 
 static void metrics_forked(void)

@@ -433,13 +433,12 @@ static void survey_table(struct survey *s, struct fm_json *o)
 
 static bool is_in_table(dev_t dev, ino_t ino)
 {
-	unsigned slot = fm_epoch_enter();
+	FM_IN_EPOCH();
 	bool found = false;
 	struct fm_file *f;
 
 	fm_for_each_file(f, id)
 		found |= f->ino == ino && f->dev == dev;
-	fm_epoch_leave(slot);
 	return found;
 }
 

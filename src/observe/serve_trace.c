@@ -96,14 +96,12 @@ static void ranges_of_engine(void)
 {
 	struct fm_file *f;
 	struct fm_map *m;
-	uint64_t old;
 
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	fm_for_each_file(f, id)
 		fm_for_each_map(m, f)
 			range(f->dev, f->ino, atomic_load(&m->start),
 			      atomic_load(&m->end), m->pgoff);
-	fm_space_unlock(&old);
 }
 
 static void range_of_kernel(const struct fm_krange *r)

@@ -88,10 +88,8 @@ static void stats_note(struct fm_retired *r, struct fm_file *f)
 static void retire(struct fm_file *f)
 {
 	struct fm_retired *r;
-	uint64_t mask;
 
-	fm_block_signals(&mask);
-	fm_lock(&lock);
+	FM_HOLD(&lock);
 	r = stats_find(f->dev, f->ino, f->born);
 	if (!r)
 		r = new_entry(f);
@@ -100,21 +98,12 @@ static void retire(struct fm_file *f)
 	else
 		unkept++;
 	fm_stats_sum(&retired_sum, f->st);
-	fm_unlock(&lock);
-	fm_restore_signals(&mask);
 }
 
 bool fm_stats_was_retired(dev_t dev, ino_t ino, uint64_t born)
 {
-	uint64_t mask;
-	bool was;
-
-	fm_block_signals(&mask);
-	fm_lock(&lock);
-	was = stats_find(dev, ino, born);
-	fm_unlock(&lock);
-	fm_restore_signals(&mask);
-	return was;
+	FM_HOLD(&lock);
+	return stats_find(dev, ino, born);
 }
 
 FM_UP(file_closed, retire)
@@ -130,16 +119,13 @@ uint64_t fm_stats_retired(struct fm_file_stats *sum,
 			  void (*each)(const struct fm_retired *r, void *arg),
 			  void *arg)
 {
-	uint64_t mask, n;
+	uint64_t n;
 
-	fm_block_signals(&mask);
-	fm_lock(&lock);
+	FM_HOLD(&lock);
 	n = kept + unkept;
 	fm_stats_sum(sum, &retired_sum);
 	for (unsigned i = 0; each && i < kept; i++)
 		each(&piece[i / PIECE][i % PIECE], arg);
-	fm_unlock(&lock);
-	fm_restore_signals(&mask);
 	return n;
 }
 

@@ -127,16 +127,11 @@ static void summary_add_left(const struct fm_unserved *l, void *arg)
 
 static void summary_add_all(struct sums *s)
 {
-	uint64_t mask;
-	unsigned slot;
-
-	fm_block_signals(&mask);
-	slot = fm_epoch_enter();
+	FM_BLOCK_SIGNALS();
+	FM_IN_EPOCH();
 	s->served = fm_stats_retired(&s->st, summary_add_retired, s);
 	add_open_files(s);
 	fm_unserved_each(summary_add_left, s);
-	fm_epoch_leave(slot);
-	fm_restore_signals(&mask);
 }
 
 /* "; app.idx left to the kernel: already in the page cache" */

@@ -133,14 +133,11 @@ void fm_claims_look(void)
 /* Without a place for all nobody rings when root makes one. */
 static void peers_claims_every_second(void)
 {
-	uint64_t old;
-
 	if (!fm_place_state(0) || !fm_sys_may_ask() ||
 	    !fm_place_appears())
 		return;
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	fm_claims_look();
-	fm_space_unlock(&old);
 }
 
 FM_LIFE(peers_claims, .level = FM_LIFE_RUNNING,
@@ -163,11 +160,8 @@ void fm_claims_answer_locked(void)
 
 void fm_claims_answer(void)
 {
-	uint64_t old;
-
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	if (fm_sys_may_ask())
 		fm_claims_look();
 	fm_claims_answer_locked();
-	fm_space_unlock(&old);
 }

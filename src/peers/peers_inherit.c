@@ -144,16 +144,14 @@ static void peers_inherit_look_at(const char *dir, int n, void *arg)
 static bool peers_inherit_look_at_map(const struct fm_proc_map *m, void *arg)
 {
 	struct fm_file *f;
-	uint64_t old;
 
 	if (!m->ino)
 		return false;
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	fm_for_each_file(f, id)
 		if (f->ino == m->ino &&
 		    fm_stored_to(f, m->write && m->shared))
 			fm_server_change(f, FM_SERVER_KERNEL, FM_WHY_PEER);
-	fm_space_unlock(&old);
 	return false;
 }
 

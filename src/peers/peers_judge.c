@@ -90,12 +90,9 @@ static bool is_engines(enum fm_claim mine)
 
 static void give_to_kernel(struct fm_file *f, enum fm_server_reason why)
 {
-	uint64_t old;
-
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	if (is_engines(fm_claim_of(f)))
 		fm_peers_demote(f, why);
-	fm_space_unlock(&old);
 }
 
 bool fm_open_wrote(struct fm_file *f)
@@ -154,20 +151,17 @@ static bool peers_judge_due(uint32_t id)
 
 void fm_open_judge_all(void)
 {
-	uint64_t old;
-
 	for (uint32_t id = 0; id < fm_file_top(); id++) {
 		uint32_t count = atomic_load(&fm_opens[id].count);
 		struct fm_file *f;
 
 		if (!peers_judge_due(id))
 			continue;
-		fm_space_lock(&old);
+		FM_HOLD_SPACE();
 		f = fm_file_at(id);
 		if (f)
 			peers_judge_judge(f);
 		peers_judge_settle(&fm_opens[id], count);
-		fm_space_unlock(&old);
 	}
 }
 
@@ -278,7 +272,7 @@ static uint32_t first_unasked(void)
 static void say_unanswered(void)
 {
 	static _Atomic bool said;
-	unsigned e = fm_epoch_enter();
+	FM_IN_EPOCH();
 	const struct fm_file *f = fm_file_at(first_unasked());
 
 	if (f && !atomic_exchange(&said, true))
@@ -287,7 +281,6 @@ static void say_unanswered(void)
 		       "could look whether it is mapped there: its stores may "
 		       "be missing here (is a process that uses it stopped, or "
 		       "the machine overloaded?)", f->path);
-	fm_epoch_leave(e);
 }
 
 /* One look for each open, however much looking has cost: what the other has
@@ -388,13 +381,12 @@ static void write_before_ipc(struct fm_file *f, uint64_t pages)
 static void write_all_before_ipc(void)
 {
 	for (uint32_t id = 0; id < fm_file_top(); id++) {
-		unsigned e = fm_epoch_enter();
+		FM_IN_EPOCH();
 		struct fm_file *f = fm_file_at(id);
 		int64_t pages = f ? fm_dirty_count(f) : 0;
 
-		if (pages > 0 && !fm_is_heap(f)) /* nobody else sees it */
+		if (pages > 0 && !f->ephemeral) /* nobody else sees it */
 			write_before_ipc(f, (uint64_t)pages);
-		fm_epoch_leave(e);
 	}
 }
 
@@ -411,20 +403,15 @@ static void show_locked(int fd)
 
 void fm_tell_locked(int fd)
 {
-	uint64_t old;
-
 	if (atomic_load(&fm_dirty_total) <= 0 || fm_signals_blocked ||
 	    !fm_watch_is_us())
 		return;
-	fm_block_signals(&old);
+	FM_BLOCK_SIGNALS();
 	show_locked(fd);
-	fm_restore_signals(&old);
 }
 
 void fm_peers_release(void)
 {
-	uint64_t old;
-
 	if (atomic_load(&fm_dirty_total) <= 0 || fm_signals_blocked)
 		return;
 	/* Cheap where there is a word a microsecond. */
@@ -432,7 +419,6 @@ void fm_peers_release(void)
 		return;
 	if (!fm_watch_is_us())
 		return;
-	fm_block_signals(&old);
+	FM_BLOCK_SIGNALS();
 	write_all_before_ipc();
-	fm_restore_signals(&old);
 }

@@ -183,16 +183,14 @@ static struct fm_file *peers_marks_pick(bool (*is)(const struct watch *,
 					const void *what)
 {
 	struct fm_file *f = NULL;
-	uint64_t old;
 
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	for (uint32_t id = 0; id < fm_file_top() && !f; id++) {
 		if (is(&watches[id], what))
 			f = fm_file_at(id);
 	}
 	if (f)
 		fm_file_get(f);
-	fm_space_unlock(&old);
 	return f;
 }
 

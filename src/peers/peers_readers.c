@@ -74,12 +74,10 @@ static bool peers_readers_look(void)
 	const uint64_t now = fm_now_ms();
 	struct fm_file *f;
 	bool any = false;
-	uint64_t old;
 
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	fm_for_each_file(f, id)
 		any |= peers_readers_look_at(f, id, now);
-	fm_space_unlock(&old);
 	return any;
 }
 
@@ -124,9 +122,8 @@ static bool may_be_mapped_beside(const struct fm_file *f)
 static void look_beside(void)
 {
 	struct fm_file *f;
-	uint64_t old;
 
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	fm_for_each_file(f, id) {
 		if (!may_be_mapped_beside(f))
 			continue;
@@ -135,7 +132,6 @@ static void look_beside(void)
 			fm_peers_share(f);
 		break;
 	}
-	fm_space_unlock(&old);
 }
 
 static void peers_readers_every_second(void)

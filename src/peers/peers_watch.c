@@ -59,12 +59,11 @@ static void again_from(struct fm_file *f, off_t off, bool discard)
 
 static bool has_private(struct fm_file *f)
 {
-	unsigned e = fm_epoch_enter();
+	FM_IN_EPOCH();
 	struct fm_map *m = atomic_load(&f->maps);
 
 	while (m && m->shared)
 		m = atomic_load(&m->file_next);
-	fm_epoch_leave(e);
 	return m;
 }
 

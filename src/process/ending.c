@@ -24,7 +24,7 @@ static bool keeps_own(struct fm_file *f)
 	fm_for_each_map(m, f)
 		if (!m->shared && atomic_load(&m->modes->own))
 			return true;
-	return fm_is_heap(f);
+	return f->ephemeral;
 }
 
 static bool ending_may_demote(struct fm_file *f, uint64_t only_stored_to)
@@ -91,12 +91,10 @@ static void end_guardian(bool exec)
 
 void fm_ending(bool exec)
 {
-	uint64_t old;
-
 	/* the guardian does without what would kill us */
 	if (fm_sys_confined())
 		return;
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	atomic_store(&fm_demote_ends, true);
 	ending_demote(exec);
 	if (!any_served(true))
@@ -105,7 +103,6 @@ void fm_ending(bool exec)
 		fm_guardian_disown();
 	if (exec)
 		atomic_store(&fm_demote_ends, false);
-	fm_space_unlock(&old);
 }
 
 /* Without a guardian for as long as something comes of it. */

@@ -184,7 +184,7 @@ static void fork_before_all(void)
 		before = fm_space_yields();
 		release_private();
 		fm_for_each_file(f, id) {
-			if (fm_is_heap(f))
+			if (f->ephemeral)
 				continue;
 			fm_file_get(f);
 			fork_before(f);
@@ -219,7 +219,7 @@ void fm_fork_prepare(void)
 	fork_before_all();
 	saved_mask = old;
 	fm_for_each_file(f, id)
-		if (fm_is_heap(f) && atomic_load(&f->maps) &&
+		if (f->ephemeral && atomic_load(&f->maps) &&
 		    !fm_kernel_serves(f))
 			held = hold_heap(f);
 	fm_heap_copy(held);
@@ -559,9 +559,8 @@ static void claim_file(dev_t dev, ino_t ino)
 static void inherits(dev_t dev, ino_t ino, bool stores, bool vforked)
 {
 	bool matters = stores;
-	uint64_t old;
 
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	for (uint32_t k = 0; k < nlazy && !matters; k++)
 		matters = lazy[k] && lazy[k]->dev == dev &&
 			  lazy[k]->ino == ino && stores_to(k);
@@ -571,7 +570,6 @@ static void inherits(dev_t dev, ino_t ino, bool stores, bool vforked)
 		touch_file(dev, ino);
 	if (stores)
 		mapped_for_stores(dev, ino);
-	fm_space_unlock(&old);
 }
 
 FM_UP(fork_touch, fork_touch)
@@ -648,7 +646,7 @@ static void fork_begin(void)
 				     1 /* CLOEXEC */);
 	fm_for_each_file(f, id) {
 		fm_shares_forked(f);
-		if (fm_is_heap(f)) {
+		if (f->ephemeral) {
 			fm_file_get(f); /* as below; the heap lays its own */
 			fork_forget_all(f);
 			continue;

@@ -424,14 +424,11 @@ int fm_guardian_disown(void)
  * before is in the file. */
 void fm_engine_waits_for_all(void)
 {
-	uint64_t old;
-
 	if (!g.child || !fm_life_is_owner() || fm_sys_confined())
 		return;
 	fm_engine_flush_all();
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	fm_guardian_disown();
-	fm_space_unlock(&old);
 }
 
 /* The guardian is the parent's. */

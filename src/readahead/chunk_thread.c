@@ -207,14 +207,13 @@ static bool feeds;
 
 static void feed_now(void)
 {
-	unsigned e = fm_epoch_enter();
+	FM_IN_EPOCH();
 	struct fm_map *m = fm_map_by_id(now.id, now.gen);
 
 	if (m)
 		feed_want(&now, m);
 	else
 		now.end = 0; /* unmapped */
-	fm_epoch_leave(e);
 }
 
 /* Feed what WILLNEED asked for, as buffers allow, each in its turn. True while

@@ -180,7 +180,7 @@ static int try_range_lock(struct fm_file *f, off_t off, off_t len,
 	unsigned e;
 	int err;
 
-	if (!r->cut || !fm_is_heap(f)) /* whole pages: none is cached there */
+	if (!r->cut || !f->ephemeral) /* whole pages: none is cached there */
 		fm_file_mixed(f);
 	r->file = f;
 	r->first = first_page(off);
@@ -265,7 +265,7 @@ int fm_range_lock_cut(struct fm_file *f, off_t off, struct fm_range *r)
 int fm_range_lock_hole(struct fm_file *f, off_t off, off_t len,
 		       struct fm_range *r)
 {
-	r->cut = fm_is_heap(f) && !((off | len) & FM_PAGE_MASK);
+	r->cut = f->ephemeral && !((off | len) & FM_PAGE_MASK);
 	return fileio_lock(f, off, len, r);
 }
 

@@ -37,9 +37,6 @@ static bool fsize_is_beyond(struct fm_file *f, uint64_t limit)
 
 void fm_limit_fsize(uint64_t limit)
 {
-	uint64_t old;
-
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	fm_demote_where(fsize_is_beyond, limit, FM_WHY_LIMIT);
-	fm_space_unlock(&old);
 }

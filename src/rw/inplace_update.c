@@ -124,15 +124,13 @@ __attribute__((constructor)) static void inplace_update_begin(void)
 void fm_inplace_tighten(struct fm_file *f)
 {
 	struct fm_map *m;
-	uint64_t old;
 
 	if (!fm_inplace_on())
 		return;
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	fm_for_each_map(m, f)
 		if (fm_inplace_loose(m))
 			fm_map_sync_prot(m);
-	fm_space_unlock(&old);
 }
 
 FM_LIFE(inplace_update, .level = FM_LIFE_HELPERS, .start = inplace_update_start,

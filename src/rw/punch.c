@@ -31,9 +31,8 @@ static void hole_judge(const struct fm_map *m, struct hole *h)
 static bool hole_next(uintptr_t at, uintptr_t end, struct hole *h)
 {
 	struct fm_map *m;
-	uint64_t old;
 
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	m = fm_space_next(at, end, &h->from);
 	if (m) {
 		const uintptr_t start = atomic_load(&m->start);
@@ -44,7 +43,6 @@ static bool hole_next(uintptr_t at, uintptr_t end, struct hole *h)
 		hole_judge(m, h);
 		fm_file_get(h->f);
 	}
-	fm_space_unlock(&old);
 	return m;
 }
 

@@ -25,14 +25,12 @@ static bool may_be_handed(struct fm_file *f)
 
 static bool written_ask(struct fm_file *f)
 {
-	uint64_t old;
 	bool yes;
 
-	fm_space_lock(&old); /* of its mappings, which are looked at */
+	FM_HOLD_SPACE(); /* of its mappings, which are looked at */
 	yes = may_be_handed(f);
 	if (yes)
 		fm_demote_ask(f, FM_WHY_WRITTEN);
-	fm_space_unlock(&old);
 	return yes;
 }
 

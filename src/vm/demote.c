@@ -462,28 +462,21 @@ int fm_server_change(struct fm_file *f, enum fm_server to,
 
 int fm_file_demote(struct fm_file *f, enum fm_server_reason why)
 {
-	uint64_t old;
-	int err;
-
-	fm_space_lock(&old);
-	err = fm_server_change(f, FM_SERVER_KERNEL, why);
-	fm_space_unlock(&old);
-	return err;
+	FM_HOLD_SPACE();
+	return fm_server_change(f, FM_SERVER_KERNEL, why);
 }
 
 unsigned fm_demote_now(const char *path)
 {
 	struct fm_file *f;
 	unsigned n = 0;
-	uint64_t old;
 
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	fm_for_each_file(f, id)
 		if (atomic_load(&f->maps) && !fm_kernel_serves(f) &&
 		    (!*path || !strcmp(path, f->path)))
 			n += !fm_server_change(f, FM_SERVER_KERNEL,
 					       FM_WHY_ASKED);
-	fm_space_unlock(&old);
 	return n;
 }
 
@@ -535,7 +528,6 @@ static void demote_shared(enum fm_server_reason why)
 {
 	static _Atomic uint64_t not_before;
 	static bool told;
-	uint64_t old;
 
 	if (fm_now_ms() < atomic_load(&not_before))
 		return;
@@ -545,14 +537,13 @@ static void demote_shared(enum fm_server_reason why)
 		       "files are handed to the kernel (raise the limit of "
 		       "the control group)");
 	told = true;
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	fm_demote_where(fm_only_shared, 0, why);
-	fm_space_unlock(&old);
 }
 
 static bool others_see(struct fm_file *f, uint64_t arg)
 {
-	return fm_only_shared(f, arg) && !fm_is_heap(f);
+	return fm_only_shared(f, arg) && !f->ephemeral;
 }
 
 /* No thread of the program is left. What is dirty of a file that has private
@@ -577,8 +568,6 @@ static int demote_asked(struct fm_file *f, enum fm_server_reason why)
 static void serve_queue(void)
 {
 	enum fm_server_reason shared = fm_demote_take_shared();
-	unsigned e;
-	uint64_t old;
 
 	if (shared == FM_WHY_ENDS) {
 		demote_at_end();
@@ -588,11 +577,9 @@ static void serve_queue(void)
 	}
 	if (!fm_demote_take())
 		return;
-	fm_space_lock(&old);
-	e = fm_epoch_enter(); /* a file may go while one is waited for */
+	FM_HOLD_SPACE();
+	FM_IN_EPOCH(); /* a file may go while one is waited for */
 	fm_demote_each(demote_asked);
-	fm_epoch_leave(e);
-	fm_space_unlock(&old);
 }
 
 FM_UP(demote_queue, serve_queue)

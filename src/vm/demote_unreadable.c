@@ -68,12 +68,11 @@ static int demote_unreadable(struct fm_file *f, uintptr_t a,
 			     enum fm_server_reason why)
 {
 	struct fm_map *m;
-	uint64_t old;
 	int err = 0;
 
 	if (fm_only_engine(f))
 		return -EOPNOTSUPP; /* the kernel knows no better */
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	m = fm_space_find(a);
 	if (m && m->file == f && demote_page(f, a)) {
 		err = try_kernel(f, m);
@@ -82,7 +81,6 @@ static int demote_unreadable(struct fm_file *f, uintptr_t a,
 		else
 			err = fm_server_change(f, FM_SERVER_KERNEL, why);
 	}
-	fm_space_unlock(&old);
 	return err;
 }
 

@@ -124,12 +124,11 @@ static uint64_t madvise_resident(uintptr_t a, uintptr_t end, bool write)
 {
 	const uint8_t want = write ? PM_PRESENT | PM_WRITABLE : PM_PRESENT;
 	const uint8_t look = want | PM_LAZY | PM_LOCKED;
-	uint64_t first, i, stop, old;
+	uint64_t first, i, stop;
 	struct fm_map *m;
-	unsigned e;
 
-	fm_block_signals(&old);
-	e = fm_epoch_enter();
+	FM_BLOCK_SIGNALS();
+	FM_IN_EPOCH();
 	m = fm_space_find(a);
 	first = m ? (a - atomic_load(&m->start)) >> FM_PAGE_SHIFT : 0;
 	stop = fm_least(first + FM_TOUCH_PAGES,
@@ -137,8 +136,6 @@ static uint64_t madvise_resident(uintptr_t a, uintptr_t end, bool write)
 	stop = m ? fm_least(stop, fm_map_pages(m)) : 0;
 	for (i = first; i < stop && (fm_mode(m, i) & look) == want; i++)
 		;
-	fm_epoch_leave(e);
-	fm_restore_signals(&old);
 	return i - first;
 }
 
@@ -283,16 +280,14 @@ static bool madvise_ours(int advice)
 static int demote_span(void *addr, size_t len, enum fm_server_reason why)
 {
 	uintptr_t at;
-	uint64_t old;
 	int err = 0;
 	struct fm_map *m;
 
 	fm_write_before((uintptr_t)addr, (uintptr_t)addr + len);
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	while (!err && (m = fm_space_next((uintptr_t)addr,
 					  (uintptr_t)addr + len, &at)))
 		err = fm_server_change(m->file, FM_SERVER_KERNEL, why);
-	fm_space_unlock(&old);
 	return err;
 }
 
@@ -334,8 +329,6 @@ int fm_madvise(void *addr, size_t len, int advice)
 int fm_madvise_ahead(void *addr, size_t len, int advice, uint32_t ahead)
 {
 	struct span s = { (uintptr_t)addr, 0, advice, ahead };
-	int err;
-	uint64_t old;
 
 	if (!fm_overlaps(addr, len) || (s.start & FM_PAGE_MASK))
 		return fm_sys_madvise(addr, len, advice);
@@ -354,12 +347,10 @@ int fm_madvise_ahead(void *addr, size_t len, int advice, uint32_t ahead)
 	}
 	if (advice == MADV_COLD || advice == MADV_PAGEOUT)
 		fm_write_before(s.start, s.end);
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	if (advice == MADV_DONTNEED || advice == MADV_DONTNEED_LOCKED)
 		fm_range_drain(s.start, s.end, FM_DRAIN_LOCKS);
-	err = advise_span(&s);
-	fm_space_unlock(&old);
-	return err;
+	return advise_span(&s);
 }
 
 /* Advice on a descriptor, whoever's: as with the kernel it says nothing of how
@@ -367,14 +358,14 @@ int fm_madvise_ahead(void *addr, size_t len, int advice, uint32_t ahead)
  * says SEQUENTIAL and DONTNEED of each file. */
 int fm_file_advise(struct fm_file *f, off_t off, off_t len, int advice)
 {
-	uint64_t first = (uint64_t)off >> FM_PAGE_SHIFT, old;
+	uint64_t first = (uint64_t)off >> FM_PAGE_SHIFT;
 	uint64_t stop = len ? ((uint64_t)off + (uint64_t)len) >> FM_PAGE_SHIFT :
 			      UINT64_MAX;
 	struct fm_map *m;
 
 	if (advice != POSIX_FADV_WILLNEED)
 		return 0;
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	fm_for_each_map(m, f) {
 		uint64_t end = m->pgoff + fm_map_pages(m);
 		uint64_t lo = first > m->pgoff ? first : m->pgoff;
@@ -383,6 +374,5 @@ int fm_file_advise(struct fm_file *f, off_t off, off_t len, int advice)
 			fm_ahead_want(m, lo - m->pgoff,
 				      fm_least(stop, end) - lo, 0);
 	}
-	fm_space_unlock(&old);
 	return 0;
 }

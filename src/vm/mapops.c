@@ -93,20 +93,15 @@ int fm_munmap_locked(uintptr_t a, size_t len)
 
 int fm_munmap(void *addr, size_t len)
 {
-	uint64_t old;
-	int err;
-
 	if (bad_range(addr, len) || !len || !fm_overlaps(addr, len))
 		return FM_TAKES_RANGE(addr, len, fm_is_zero,
 				      fm_sys_munmap(addr, len));
 	fm_write_before((uintptr_t)addr, fm_page_up((uintptr_t)addr + len));
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	fm_range_drain((uintptr_t)addr, fm_page_up((uintptr_t)addr + len),
 		       FM_DRAIN_REMOVES);
-	err = FM_TAKES_RANGE(addr, len, fm_is_zero,
+	return FM_TAKES_RANGE(addr, len, fm_is_zero,
 			     fm_munmap_locked((uintptr_t)addr, len));
-	fm_space_unlock(&old);
-	return err;
 }
 
 /* ---- mprotect --------------------------------------------------------- */
@@ -246,7 +241,6 @@ static int protect_kernels(void *addr, size_t len, int prot)
 int fm_mprotect(void *addr, size_t len, int prot)
 {
 	uintptr_t a = (uintptr_t)addr, end = fm_page_up(a + len);
-	uint64_t old;
 	int err;
 
 	if (bad_range(addr, len) || !len || !fm_overlaps(addr, len) ||
@@ -254,12 +248,11 @@ int fm_mprotect(void *addr, size_t len, int prot)
 		return protect_kernels(addr, len, prot);
 	if (!(prot & (PROT_READ | PROT_WRITE)))
 		fm_write_before(a, end);
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	fm_range_drain(a, end, FM_DRAIN_LOCKS);
 	err = mprotect_locked(a, end, prot);
 	if (!err && fm_krange_any())
 		fm_krange_protected(addr, len, prot);
-	fm_space_unlock(&old);
 	return err;
 }
 
@@ -270,11 +263,10 @@ int fm_mprotect(void *addr, size_t len, int prot)
 int fm_demote_range(const void *addr, size_t len, enum fm_server_reason why)
 {
 	uintptr_t a = (uintptr_t)addr, at;
-	uint64_t old;
 	int err = 0;
 
 	fm_write_before(a & ~FM_PAGE_MASK, fm_page_up(a + len));
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	while (!err) {
 		struct fm_map *m = fm_space_next(a & ~FM_PAGE_MASK,
 						 fm_page_up(a + len), &at);
@@ -282,7 +274,6 @@ int fm_demote_range(const void *addr, size_t len, enum fm_server_reason why)
 			break;
 		err = fm_server_change(m->file, FM_SERVER_KERNEL, why);
 	}
-	fm_space_unlock(&old);
 	return err;
 }
 

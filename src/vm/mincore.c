@@ -92,14 +92,12 @@ static void mincore_add_all(uintptr_t a, uintptr_t end, unsigned char *vec)
 {
 	uintptr_t at = a, stop;
 	const struct fm_map *m;
-	uint64_t old;
 
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	for (; (m = fm_space_next(at, end, &at)); at = stop) {
 		stop = fm_least(end, atomic_load(&m->end));
 		add_map(m, at, stop, vec + ((at - a) >> FM_PAGE_SHIFT));
 	}
-	fm_space_unlock(&old);
 }
 
 /* vec is not managed. */

@@ -89,12 +89,11 @@ static int demote_everything(enum fm_server_reason why)
 
 int fm_mlockall(int flags)
 {
-	uint64_t old;
 	int err;
 
 	if (will_be_refused(flags))
 		return (int)fm_sys1(SYS_mlockall, flags);
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	/* For MCL_FUTURE too: a file is demoted by new mappings. */
 	err = demote_everything(FM_WHY_MLOCKALL);
 	if (!err)
@@ -106,7 +105,6 @@ int fm_mlockall(int flags)
 		fm_memory_lock(flags & MCL_FUTURE);
 	if (!err)
 		fm_krange_locked(NULL, SIZE_MAX & ~FM_PAGE_MASK);
-	fm_space_unlock(&old);
 	return err;
 }
 
@@ -128,14 +126,12 @@ int fm_munlockall(void)
  * itself (fm_uffd_lay). */
 int fm_memory_merge(unsigned long on)
 {
-	uint64_t old;
 	int err = 0;
 
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	if (on && !fm_sys5(SYS_prctl, PR_GET_MEMORY_MERGE, 0, 0, 0, 0))
 		err = demote_everything(FM_WHY_MERGE) ? -ENOMEM : 0;
 	if (!err)
 		err = (int)fm_sys5(SYS_prctl, PR_SET_MEMORY_MERGE, on, 0, 0, 0);
-	fm_space_unlock(&old);
 	return err;
 }

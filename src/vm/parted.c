@@ -18,11 +18,8 @@
  * where nothing is mapped: an engine may be starting. */
 static void parted_hand_over(void)
 {
-	uint64_t old;
-
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	fm_demote_where(NULL, 0, FM_WHY_PARTED);
-	fm_space_unlock(&old);
 }
 
 /* Returns how many are not the kernel's yet. */
@@ -30,9 +27,8 @@ static unsigned parted_ask_each(bool ask)
 {
 	struct fm_file *f;
 	unsigned n = 0;
-	uint64_t old;
 
-	fm_space_lock(&old);
+	FM_HOLD_SPACE();
 	fm_for_each_file(f, id) {
 		if (!atomic_load(&f->maps) || fm_kernel_serves(f))
 			continue;
@@ -40,7 +36,6 @@ static unsigned parted_ask_each(bool ask)
 			fm_demote_ask(f, FM_WHY_PARTED);
 		n++;
 	}
-	fm_space_unlock(&old);
 	return n;
 }
 

@@ -82,15 +82,12 @@ static enum fm_look_outcome understand(const struct fm_warm_record *r,
 
 static void take_old(struct fm_warm_record *r, struct fm_warm_pages p)
 {
-	uint64_t old, n[FM_HOT_LEVELS];
+	uint64_t n[FM_HOT_LEVELS];
 
 	fm_warm_count(&p, n);
 	atomic_store(&r->known, n[1] + n[2] + n[3]);
-	fm_block_signals(&old);
-	fm_lock(&fm_warm_lock);
+	FM_HOLD(&fm_warm_lock);
 	r->old = p;
-	fm_unlock(&fm_warm_lock);
-	fm_restore_signals(&old);
 }
 
 static enum fm_look_outcome no_bytes(int err)
@@ -141,16 +138,12 @@ static void hot_pages(struct fm_warm_record *r, enum fm_save_when when,
 {
 	const struct fm_warm_where w = { 0, UINTPTR_MAX,
 					 when == FM_SAVE_DEAD };
-	uint64_t old;
 
 	fm_warm_gather(r, &w, p);
-	fm_block_signals(&old);
-	fm_lock(&fm_warm_lock);
+	FM_HOLD(&fm_warm_lock);
 	fm_warm_merge(p, &r->gone, 0);
 	if (fm_now_ms() - r->since_ms < fm_tune.warm_every_ms)
 		fm_warm_merge(p, &r->old, 1);
-	fm_unlock(&fm_warm_lock);
-	fm_restore_signals(&old);
 }
 
 static int write_state(int dir, struct fm_warm_record *r,

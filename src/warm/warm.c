@@ -198,17 +198,11 @@ static bool lacks(struct fm_warm_record *r, off_t off, size_t len)
 {
 	const uint64_t first = (uint64_t)off >> FM_PAGE_SHIFT;
 	struct fm_warm_pages p;
-	uint64_t mask;
-	bool any;
 
-	fm_block_signals(&mask);
-	fm_lock(&fm_warm_lock);
+	FM_HOLD(&fm_warm_lock);
 	p = r->old;
 	p.n = fm_least(p.n, first + (fm_page_up(len) >> FM_PAGE_SHIFT));
-	any = fm_warm_next(&p, first, FM_HOT_PAST) < p.n;
-	fm_unlock(&fm_warm_lock);
-	fm_restore_signals(&mask);
-	return any;
+	return fm_warm_next(&p, first, FM_HOT_PAST) < p.n;
 }
 
 static bool warm_is_wanted(struct fm_warm_record *r, off_t off, size_t len)

@@ -528,7 +528,7 @@ static FM_FAULT void see_need(struct wb *w, struct fm_file *f)
 static FM_FAULT void write_range(struct wb *w, struct fm_file *f,
 				 uint64_t fp, uint64_t end, unsigned most)
 {
-	unsigned e = fm_epoch_enter();
+	FM_IN_EPOCH();
 
 	while (fp < end && w->pages < most) {
 		_Atomic uint8_t *p;
@@ -544,7 +544,6 @@ static FM_FAULT void write_range(struct wb *w, struct fm_file *f,
 			fp++;
 	}
 	wb_reap(w, 0);
-	fm_epoch_leave(e);
 }
 
 /* The next store to page i, which is locked, will be seen. -EBUSY: a system
@@ -685,17 +684,15 @@ FM_FAULT int fm_wb_some_of(struct fm_file *f, uint64_t first, uint64_t end,
 static int write_all(struct fm_file *f, uint64_t first, uint64_t end,
 		     enum fm_wb_way way)
 {
-	uint64_t old;
 	int err = -EFAULT;
 
 	if (fm_dirty_next(f, first, end) >= end)
 		return 0;
-	fm_block_signals(&old);
+	FM_BLOCK_SIGNALS();
 	/* EFAULT: the memory went away under a write in flight; the page is
 	 * still dirty, in another mapping. */
 	for (int tries = 0; tries < 4 && err == -EFAULT; tries++)
 		err = fm_wb_some_of(f, first, end, way, UINT32_MAX, NULL);
-	fm_restore_signals(&old);
 	return err;
 }
 
@@ -752,7 +749,7 @@ int fm_wb_each(int (*fn)(struct fm_file *f))
 		fm_block_signals(&old);
 		e = fm_epoch_enter();
 		f = fm_file_at(id);
-		one = f && !fm_is_heap(f) && fm_dirty_count(f) ? fn(f) : 0;
+		one = f && !f->ephemeral && fm_dirty_count(f) ? fn(f) : 0;
 		fm_epoch_leave(e);
 		fm_restore_signals(&old);
 		if (!err)
@@ -779,12 +776,10 @@ void fm_engine_flush_for_others(void)
 int fm_wb_sync(struct fm_file *f)
 {
 	struct fm_io io = { .file = f, .op = FM_FSYNC, .buffered = true };
-	uint64_t old;
 	long res;
 
-	fm_block_signals(&old);
+	FM_BLOCK_SIGNALS();
 	res = fm_io_once(&io);
-	fm_restore_signals(&old);
 	return (int)res;
 }
 
