@@ -3,6 +3,7 @@
 #pragma once
 
 #include <getopt.h>
+#include <stdbool.h>
 
 /* For a command whose only option is --help: -1, and optind is where its
  * arguments begin (`least` to `most` of them), or what to end with. */
@@ -13,10 +14,13 @@ int cmd_options(int argc, char **argv, int least, int most, const char *help);
 #define CMD_FLAG(name, var) { name, no_argument, &(var), 1 }
 int cmd_flags(int argc, char **argv, const struct option *known, int least,
 	      int most, const char *help);
+/* The same with values, which take() is told of: false, it is bad, and said. */
+typedef bool cmd_take_fn(void *arg, int option, const char *value);
+int cmd_values(int argc, char **argv, const struct option *known, int least,
+	       int most, const char *help, cmd_take_fn *take, void *arg);
 /* One line on stderr: what is wrong, and how it is used, by the help text. 2,
  * the exit status. */
 int cmd_usage(const char *help, const char *why);
-int cmd_usage_count(const char *help, int given, int least);
 
 int cmd_run(int argc, char **argv);
 int cmd_compare(int argc, char **argv);

@@ -21,7 +21,7 @@ int cmd_usage(const char *help, const char *why)
 	return 2;
 }
 
-int cmd_usage_count(const char *help, int given, int least)
+static int help_count(const char *help, int given, int least)
 {
 	return cmd_usage(help, given < least ? "an argument is missing" :
 					       "too many arguments");
@@ -30,15 +30,17 @@ int cmd_usage_count(const char *help, int given, int least)
 /* `order`: of getopt_long, which knows no other short options. */
 static int help_parse(int argc, char **argv, const char *order,
 		      const struct option *known, int least, int most,
-		      const char *help)
+		      const char *help, cmd_take_fn *take, void *arg)
 {
 	char *own = argv[0], name[64];
 	int c, given;
 
 	snprintf(name, sizeof(name), "fastmap %s", own);
 	argv[0] = name; /* getopt_long's messages begin with it */
-	while (!(c = getopt_long(argc, argv, order, known, NULL)))
-		;
+	do
+		c = getopt_long(argc, argv, order, known, NULL);
+	while (!c || (take && c != -1 && c != 'h' && c != '?' &&
+		      take(arg, c, optarg)));
 	argv[0] = own;
 	if (c == 'h') {
 		fputs(help, stdout);
@@ -47,18 +49,27 @@ static int help_parse(int argc, char **argv, const char *order,
 	given = argc - optind;
 	if (c == -1 && given >= least && given <= most)
 		return -1;
-	return c == -1 ? cmd_usage_count(help, given, least) : 2;
+	return c == -1 ? help_count(help, given, least) : 2;
 }
 
 int cmd_options(int argc, char **argv, int least, int most, const char *help)
 {
 	static const struct option known[] = { CMD_HELP, { 0 } };
 
-	return help_parse(argc, argv, "+h", known, least, most, help);
+	return help_parse(argc, argv, "+h", known, least, most, help, NULL,
+			  NULL);
 }
 
 int cmd_flags(int argc, char **argv, const struct option *known, int least,
 	      int most, const char *help)
 {
-	return help_parse(argc, argv, "h", known, least, most, help);
+	return help_parse(argc, argv, "h", known, least, most, help, NULL,
+			  NULL);
+}
+
+int cmd_values(int argc, char **argv, const struct option *known, int least,
+	       int most, const char *help, cmd_take_fn *take, void *arg)
+{
+	return help_parse(argc, argv, "+h", known, least, most, help, take,
+			  arg);
 }

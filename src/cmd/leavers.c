@@ -10,6 +10,7 @@
 
 #include "base/visible.h"
 #include "group.h"
+#include "live.h"
 
 #define MOST 64
 
@@ -64,15 +65,9 @@ bool leavers_any(void)
 
 static void leavers_name_of(int pid, char *ret, size_t size)
 {
-	char path[64], name[32] = "";
-	FILE *f;
+	char name[32] = "";
 
-	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-	f = fopen(path, "re");
-	if (f) {
-		name[fread(name, 1, sizeof(name) - 1, f)] = 0;
-		fclose(f);
-	}
+	live_read_proc(pid, "comm", name, sizeof(name));
 	name[strcspn(name, "\n")] = 0;
 	fm_visible(name, false, ret, size);
 }

@@ -40,6 +40,8 @@ json_t *live_stats(const char *who);
  * not answered. */
 void live_stats_of_all(const struct live_process *p, size_t n, json_t **ret);
 bool live_runs(pid_t pid);
+/* Bytes of /proc/PID/what, with a NUL behind them; -1: errno. */
+ssize_t live_read_proc(pid_t pid, const char *what, char *buf, size_t size);
 /* A command that may take long: a bar on a terminal, then the answer on stdout.
  * Returns an exit status. */
 int live_do(const char *who, const char *line);

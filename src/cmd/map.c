@@ -29,7 +29,7 @@ static const char help[] =
 
 struct options {
 	unsigned width;
-	bool json;
+	int json;
 };
 
 /* ---- options ----------------------------------------------------------- */
@@ -45,23 +45,15 @@ static bool take_width(const char *text, unsigned *ret)
 	return true;
 }
 
-static int map_take_option(struct options *o, int c, const char *value)
+static bool map_take_option(void *arg, int c, const char *value)
 {
-	switch (c) {
-	case 'w':
-		if (take_width(value, &o->width))
-			return 0;
-		fprintf(stderr, "fastmap: map: --width %s: 1 to %d "
-			"characters\n", value, WIDEST);
-		return 2;
-	case 'j':
-		o->json = true;
-		return 0;
-	}
-	if (c != 'h')
-		return 2;
-	fputs(help, stdout);
-	return -1;
+	struct options *o = arg;
+
+	if (take_width(value, &o->width))
+		return true;
+	fprintf(stderr, "fastmap: map: --width %s: 1 to %d characters\n", value,
+		WIDEST);
+	return false;
 }
 
 static unsigned terminal_width(void)
@@ -69,26 +61,6 @@ static unsigned terminal_width(void)
 	const unsigned w = shown_width(STDOUT_FILENO, 80);
 
 	return w < 4 ? 78 : w - 2 < WIDEST ? w - 2 : WIDEST;
-}
-
-/* 0, -1: help was asked for, or 2. */
-static int map_take_options(struct options *o, int argc, char **argv)
-{
-	static const struct option known[] = {
-		{ "width", required_argument, NULL, 'w' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
-	int c, r = 0;
-
-	*o = (struct options){ .width = terminal_width() };
-	argv[0] = "fastmap map"; /* getopt_long's messages begin with it */
-	while (!r && (c = getopt_long(argc, argv, "+h", known, NULL)) != -1)
-		r = map_take_option(o, c, optarg);
-	if (!r && (argc - optind < 1 || argc - optind > 2))
-		r = cmd_usage_count(help, argc - optind, 1);
-	return r;
 }
 
 /* ---- what is drawn ----------------------------------------------------- */
@@ -250,12 +222,18 @@ static int map_show(const char *text, const char *who, bool json)
 
 int cmd_map(int argc, char **argv)
 {
-	struct options o;
+	static struct options o;
+	static const struct option known[] = {
+		{ "width", required_argument, NULL, 'w' },
+		CMD_FLAG("json", o.json), CMD_HELP, { 0 },
+	};
 	char line[FM_CONTROL_LINE], *text;
-	int r = map_take_options(&o, argc, argv);
+	int r;
 
-	if (r)
-		return r < 0 ? 0 : r;
+	o.width = terminal_width();
+	r = cmd_values(argc, argv, known, 1, 2, help, map_take_option, &o);
+	if (r >= 0)
+		return r;
 	setlocale(LC_ALL, "");
 	if (map_make_line(&o, argv[optind + 1], line, sizeof(line))) {
 		fprintf(stderr, "fastmap: map: that path is too long, or has a "

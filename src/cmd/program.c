@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "program.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +12,6 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "arch/arch.h"
 #include "glob.h"
 
 #define SCRIPTS 5 /* in a row: the kernel's BINPRM limit */
@@ -112,64 +110,15 @@ static const char *privileged(int fd, const struct stat *st)
 	return NULL;
 }
 
-/* ---- ELF --------------------------------------------------------------- */
-
-static bool program_read_at(int fd, void *buf, size_t n, uint64_t at)
-{
-	return pread(fd, buf, n, (off_t)at) == (ssize_t)n;
-}
-
-static bool find_header(int fd, const Elf64_Ehdr *h, uint32_t type,
-			Elf64_Phdr *ret)
-{
-	for (unsigned i = 0; i < h->e_phnum; i++)
-		if (program_read_at(fd, ret, sizeof(*ret),
-				    h->e_phoff + i * sizeof(*ret)) &&
-		    ret->p_type == type)
-			return true;
-	return false;
-}
-
-static bool is_elf(int fd, Elf64_Ehdr *ret)
-{
-	return program_read_at(fd, ret, sizeof(*ret), 0) &&
-	       !memcmp(ret->e_ident, ELFMAG, SELFMAG);
-}
-
-static bool for_us(const Elf64_Ehdr *h)
-{
-	return h->e_ident[EI_CLASS] == ELFCLASS64 &&
-	       h->e_machine == FM_ARCH_ELF;
-}
-
-/* Another libc's loader looks for glibc's symbols in our library, and stops. */
-static void look_at_loader(int fd, const Elf64_Phdr *p, struct program *ret)
-{
-	const char *slash;
-	size_t n = p->p_filesz;
-
-	if (n >= sizeof(ret->loader))
-		n = sizeof(ret->loader) - 1;
-	if (!program_read_at(fd, ret->loader, n, p->p_offset))
-		return;
-	ret->loader[n] = 0;
-	slash = strrchr(ret->loader, '/');
-	ret->harmed = strncmp(slash ? slash + 1 : ret->loader, "ld-linux", 8);
-}
+/* ---- to the last interpreter -------------------------------------------- */
 
 static const char *out_of_reach(int fd, struct program *ret)
 {
+	const char *why;
 	struct stat st;
-	Elf64_Phdr p;
-	Elf64_Ehdr h;
 
-	if (!is_elf(fd, &h))
-		return NULL; /* no program, or for binfmt_misc */
-	if (!for_us(&h))
-		return "not a program for this processor";
-	if (!find_header(fd, &h, PT_INTERP, &p))
-		return "statically linked";
-	look_at_loader(fd, &p, ret);
+	if (program_reach(fd, ret, &why))
+		return why;
 	return fstat(fd, &st) ? NULL : privileged(fd, &st);
 }
 
@@ -215,54 +164,4 @@ int program_find(const char *name, struct program *ret)
 	snprintf(ret->argv0, sizeof(ret->argv0), "%s", name);
 	err = program_search(name, ret->file);
 	return err ? err : follow_scripts(ret);
-}
-
-/* ---- our own ----------------------------------------------------------- */
-
-/* Where the file has what lies at this address in memory. */
-static uint64_t offset_of(int fd, const Elf64_Ehdr *h, uint64_t addr)
-{
-	Elf64_Phdr p;
-
-	for (unsigned i = 0; i < h->e_phnum; i++)
-		if (program_read_at(fd, &p, sizeof(p),
-				    h->e_phoff + i * sizeof(p)) &&
-		    p.p_type == PT_LOAD && addr >= p.p_vaddr &&
-		    addr - p.p_vaddr < p.p_filesz)
-			return addr - p.p_vaddr + p.p_offset;
-	return 0;
-}
-
-static bool has_soname(int fd, const Elf64_Ehdr *h, const Elf64_Phdr *dynamic)
-{
-	static const char ours[] = "libfastmap.so";
-	char name[sizeof(ours)] = "";
-	uint64_t strings = 0, soname = 0;
-	Elf64_Dyn d;
-
-	for (uint64_t at = 0; at + sizeof(d) <= dynamic->p_filesz;
-	     at += sizeof(d)) {
-		if (!program_read_at(fd, &d, sizeof(d), dynamic->p_offset + at))
-			return false;
-		if (d.d_tag == DT_STRTAB)
-			strings = offset_of(fd, h, d.d_un.d_ptr);
-		else if (d.d_tag == DT_SONAME)
-			soname = d.d_un.d_val;
-	}
-	return program_read_at(fd, name, sizeof(name), strings + soname) &&
-	       !memcmp(name, ours, sizeof(ours) - 1);
-}
-
-bool program_is_library(const char *file)
-{
-	int fd = open(file, O_RDONLY | O_CLOEXEC);
-	Elf64_Phdr p;
-	Elf64_Ehdr h;
-	bool yes = fd >= 0 && is_elf(fd, &h) && for_us(&h) &&
-		   h.e_type == ET_DYN && find_header(fd, &h, PT_DYNAMIC, &p) &&
-		   has_soname(fd, &h, &p);
-
-	if (fd >= 0)
-		close(fd);
-	return yes;
 }

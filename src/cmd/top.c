@@ -41,16 +41,16 @@ static const char help[] =
 struct options {
 	double interval;
 	enum top_column by;
-	bool reverse, once;
+	int reverse, once;
 	unsigned width;
 };
 
 /* ---- options ----------------------------------------------------------- */
 
-static int top_refuse(const char *option, const char *value, const char *want)
+static bool top_refuse(const char *option, const char *value, const char *want)
 {
 	fprintf(stderr, "fastmap: top: --%s %s: %s\n", option, value, want);
-	return 2;
+	return false;
 }
 
 static bool top_between(const char *text, double least, double most,
@@ -70,7 +70,7 @@ static const char *const names[TOP_COLUMNS] = {
 	"write", "p50", "p99", "server", "file", "why",
 };
 
-static int refuse_column(const char *name)
+static bool refuse_column(const char *name)
 {
 	char want[128] = "";
 	size_t n = 0;
@@ -91,56 +91,23 @@ static bool find_column(const char *name, enum top_column *ret)
 	return false;
 }
 
-static int top_take_option(struct options *o, int c, const char *value)
+static bool top_take_option(void *arg, int c, const char *value)
 {
+	struct options *o = arg;
 	double v;
 
 	switch (c) {
 	case 'i':
-		return top_between(value, SHORTEST, LONGEST, &o->interval) ? 0 :
+		return top_between(value, SHORTEST, LONGEST, &o->interval) ||
 			top_refuse("interval", value, "seconds, 0.1 to 3600");
 	case 's':
-		return find_column(value, &o->by) ? 0 :
-			refuse_column(value);
-	case 'w':
+		return find_column(value, &o->by) || refuse_column(value);
+	default:
 		if (!top_between(value, 20, 500, &v) || v != (unsigned)v)
 			return top_refuse("width", value, "columns, 20 to 500");
 		o->width = (unsigned)v;
-		return 0;
-	case 'r':
-		o->reverse = true;
-		return 0;
-	case 'o':
-		o->once = true;
-		return 0;
+		return true;
 	}
-	if (c != 'h')
-		return 2;
-	fputs(help, stdout);
-	return -1;
-}
-
-/* 0, -1: help was asked for, or 2. */
-static int top_take_options(struct options *o, int argc, char **argv)
-{
-	static const struct option known[] = {
-		{ "interval", required_argument, NULL, 'i' },
-		{ "sort", required_argument, NULL, 's' },
-		{ "reverse", no_argument, NULL, 'r' },
-		{ "once", no_argument, NULL, 'o' },
-		{ "width", required_argument, NULL, 'w' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
-	int c, r = 0;
-
-	*o = (struct options){ .interval = 2, .by = TOP_FAULTS_S };
-	argv[0] = "fastmap top"; /* getopt_long's messages begin with it */
-	while (!r && (c = getopt_long(argc, argv, "+h", known, NULL)) != -1)
-		r = top_take_option(o, c, optarg);
-	if (!r && argc - optind > 1)
-		r = cmd_usage(help, "too many arguments");
-	return r;
 }
 
 /* ---- time -------------------------------------------------------------- */
@@ -465,12 +432,19 @@ static int top_watch(const struct options *o, struct top_peers *peers)
 
 int cmd_top(int argc, char **argv)
 {
+	static struct options o = { .interval = 2, .by = TOP_FAULTS_S };
+	static const struct option known[] = {
+		{ "interval", required_argument, NULL, 'i' },
+		{ "sort", required_argument, NULL, 's' },
+		{ "width", required_argument, NULL, 'w' },
+		CMD_FLAG("reverse", o.reverse), CMD_FLAG("once", o.once),
+		CMD_HELP, { 0 },
+	};
 	struct top_peers peers;
-	struct options o;
-	int r = top_take_options(&o, argc, argv);
+	int r = cmd_values(argc, argv, known, 0, 1, help, top_take_option, &o);
 
-	if (r)
-		return r < 0 ? 0 : r;
+	if (r >= 0)
+		return r;
 	setlocale(LC_ALL, "");
 	if (!o.once && top_terminal_check())
 		return 2;
