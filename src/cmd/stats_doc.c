@@ -78,6 +78,19 @@ const json_t *doc_find(const json_t *stats, const json_t *file)
 	return NULL;
 }
 
+const json_t *doc_by_number(const json_t *files, uint64_t device,
+			    uint64_t inode)
+{
+	const json_t *f;
+	size_t i;
+
+	json_array_foreach(files, i, f)
+		if (doc_uint(f, "inode") == inode &&
+		    doc_uint(f, "device") == device)
+			return f;
+	return NULL;
+}
+
 json_t *doc_files(const json_t *stats)
 {
 	json_t *files = json_object_get(stats, "files");

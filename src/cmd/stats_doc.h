@@ -14,6 +14,9 @@ const char *doc_text(const json_t *o, const char *key);
 uint64_t doc_faults(const json_t *file);
 /* The same file among those of "files" that are mapped now, or NULL. */
 const json_t *doc_find(const json_t *stats, const json_t *file);
+/* The one of a list of files with these numbers, or NULL. */
+const json_t *doc_by_number(const json_t *files, uint64_t device,
+			    uint64_t inode);
 /* What of "files" is mapped now, and then what of "left_to_kernel" is not among
  * these: a file whose mappings differ is in both lists, and the first tells
  * more. A new array, or NULL without memory. */

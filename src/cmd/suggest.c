@@ -88,37 +88,34 @@ static int suggest_write_out(const json_t *docs,
 	return 0;
 }
 
-static int from_file(const char *path)
+/* Of one document, which is given up. */
+static int from_document(json_t *doc, const char *what)
 {
-	json_t *docs = json_array(), *doc;
-	json_error_t e;
-	int r = 2;
+	json_t *docs = json_array();
+	int r;
 
-	doc = shown_json(json_load_file(path, 0, &e));
-	if (doc) {
-		json_array_append(docs, doc);
-		r = suggest_write_out(docs, &untried, path);
-	} else {
-		fprintf(stderr, NAME ": %s: no statistics: %s\n", path,
-			e.text);
-	}
-	json_decref(doc);
+	json_array_append_new(docs, doc);
+	r = suggest_write_out(docs, &untried, what);
 	json_decref(docs);
 	return r;
 }
 
+static int from_file(const char *path)
+{
+	json_error_t e;
+	json_t *doc = shown_json(json_load_file(path, 0, &e));
+
+	if (doc)
+		return from_document(doc, path);
+	fprintf(stderr, NAME ": %s: no statistics: %s\n", path, e.text);
+	return 2;
+}
+
 static int from_running(const char *who)
 {
-	json_t *docs, *doc = live_stats(who);
-	int r;
+	json_t *doc = live_stats(who);
 
-	if (!doc)
-		return 1;
-	docs = json_array();
-	json_array_append_new(docs, doc);
-	r = suggest_write_out(docs, &untried, who);
-	json_decref(docs);
-	return r;
+	return doc ? from_document(doc, who) : 1;
 }
 
 /* ---- a run -------------------------------------------------------------- */

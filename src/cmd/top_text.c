@@ -94,24 +94,12 @@ unsigned top_help_lines(unsigned columns,
 
 /* ---- why ---------------------------------------------------------------- */
 
-static const json_t *top_why_find(const json_t *files,
-				  const struct top_file *file)
-{
-	const json_t *f;
-	size_t i;
-
-	json_array_foreach(files, i, f)
-		if (doc_uint(f, "inode") == file->inode &&
-		    doc_uint(f, "device") == file->device)
-			return f;
-	return NULL;
-}
-
 /* To be freed; NULL: nothing can be told. */
 static char *top_why_text_of(const struct top_row *row)
 {
 	json_t *files = doc_files(row->process->stats);
-	const json_t *f = top_why_find(files, row->file);
+	const json_t *f = doc_by_number(files, row->file->device,
+					 row->file->inode);
 	char *text = NULL;
 	size_t size;
 	FILE *out = f && json_object_get(f, "choice") ?

@@ -31,24 +31,12 @@ struct asked {
 
 /* ---- which file --------------------------------------------------------- */
 
-static bool why_is_file(const json_t *f, const struct stat *st)
-{
-	return doc_uint(f, "inode") == st->st_ino &&
-	       doc_uint(f, "device") == st->st_dev;
-}
-
 static const json_t *by_number(const json_t *files, const char *path)
 {
-	const json_t *f;
 	struct stat st;
-	size_t i;
 
-	if (stat(path, &st))
-		return NULL;
-	json_array_foreach(files, i, f)
-		if (why_is_file(f, &st))
-			return f;
-	return NULL;
+	return stat(path, &st) ? NULL :
+				 doc_by_number(files, st.st_dev, st.st_ino);
 }
 
 /* How a path may be named: wholly, by its last part, by any part. */

@@ -161,14 +161,10 @@ void fm_unserved_by(dev_t dev, ino_t ino, enum fm_served_by by)
 uint64_t fm_unserved_each(void (*each)(const struct fm_unserved *l, void *arg),
 		      void *arg)
 {
-	uint64_t n;
-
-	fm_lock(&lock);
+	FM_HOLD(&lock);
 	for (unsigned i = 0; i < used; i++)
 		each(&table[i], arg);
-	n = no_room;
-	fm_unlock(&lock);
-	return n;
+	return no_room;
 }
 
 void fm_unserved_path(dev_t dev, ino_t ino, char ret[256])
@@ -217,11 +213,8 @@ static void add_sums(const struct fm_unserved *l, void *arg)
 void fm_unserved_report(void)
 {
 	struct sums s = { 0 };
-	uint64_t old, more;
+	const uint64_t more = fm_unserved_each(add_sums, &s);
 
-	fm_block_signals(&old);
-	more = fm_unserved_each(add_sums, &s);
-	fm_restore_signals(&old);
 	fm_log(FM_LOG_WARN,
 	       "observe: would have served %lu of %lu mappings (%lu MiB "
 	       "mapped), %lu of %lu files%s; FASTMAP_STATS lists them",

@@ -56,8 +56,7 @@ void fm_unserved_again(struct fm_unserved *l, size_t len, int prot, int flags);
 void fm_unserved_unseen(void);
 
 /* [plain] Visits the files in no order, under a lock. Returns how many mappings
- * belong to files that found no room, or were not looked at. Signals are
- * blocked. */
+ * belong to files that found no room, or were not looked at. */
 uint64_t fm_unserved_each(void (*each)(const struct fm_unserved *l, void *arg),
 		      void *arg);
 

@@ -23,18 +23,6 @@
 
 static struct fm_lock settings_lock = FM_LOCK(FM_RANK_SETTINGS);
 
-static void settings_hold(uint64_t *ret_old)
-{
-	fm_block_signals(ret_old);
-	fm_lock(&settings_lock);
-}
-
-static void settings_let_go(const uint64_t *old)
-{
-	fm_unlock(&settings_lock);
-	fm_restore_signals(old);
-}
-
 /* Who changed them is not here. */
 static void settings_forked(void)
 {
@@ -183,26 +171,20 @@ static void control_settings_set(struct fm_request *r, const char *key,
 				 const char *value)
 {
 	char why[256];
-	uint64_t old;
 
-	settings_hold(&old);
+	FM_HOLD(&settings_lock);
 	if (settings_change(key, value, why, sizeof(why)))
 		fm_answer_error(r, "%s", why);
 	else
 		answer_value(r, key);
-	settings_let_go(&old);
 }
 
 int fm_settings_set(const char *key, const char *value)
 {
 	char why[256];
-	uint64_t old;
-	int err;
 
-	settings_hold(&old);
-	err = settings_change(key, value, why, sizeof(why));
-	settings_let_go(&old);
-	return err;
+	FM_HOLD(&settings_lock);
+	return settings_change(key, value, why, sizeof(why));
 }
 
 static void run_set(struct fm_request *r)
@@ -259,24 +241,17 @@ void fm_control_policy_seen(void)
 	is_new();
 }
 
-static void policy_again(void)
-{
-	const struct fm_settings *before = fm_settings();
-
-	fm_policy_reload();
-	fm_log(FM_LOG_INFO, "policy file read again");
-	control_settings_apply(before);
-}
-
 void fm_control_policy_look(void)
 {
-	uint64_t old;
+	const struct fm_settings *before;
 
 	if (!is_new())
 		return;
-	settings_hold(&old);
-	policy_again();
-	settings_let_go(&old);
+	FM_HOLD(&settings_lock);
+	before = fm_settings();
+	fm_policy_reload();
+	fm_log(FM_LOG_INFO, "policy file read again");
+	control_settings_apply(before);
 }
 
 /* ---- reload ------------------------------------------------------------- */
@@ -303,8 +278,9 @@ static void control_settings_changes(const struct fm_policy_values *was,
 		}
 }
 
-static void settings_reload(struct fm_request *r)
+static void control_settings_reload(struct fm_request *r)
 {
+	FM_HOLD(&settings_lock);
 	const struct fm_settings *before = fm_settings();
 	static struct fm_policy_values was;
 	char bad[256], text[CHANGES];
@@ -323,15 +299,6 @@ static void settings_reload(struct fm_request *r)
 		fm_answer_ok(r, "%s: %s", fm_settings()->source,
 			     *text ? text : "no value for the process is "
 				     "another");
-}
-
-static void control_settings_reload(struct fm_request *r)
-{
-	uint64_t old;
-
-	settings_hold(&old);
-	settings_reload(r);
-	settings_let_go(&old);
 }
 
 FM_CONTROL(control_settings_reload, .word = "reload", .args = "",

@@ -21,7 +21,6 @@
 #include "base/control.h"
 #include "base/epoch.h"
 #include "base/json.h"
-#include "base/lock.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "file/file.h"
@@ -474,11 +473,7 @@ static unsigned files_mapped(const struct survey *s)
 
 static void residency_document(struct survey *s, struct fm_json *o)
 {
-	uint64_t mask;
-
-	fm_block_signals(&mask);
 	fm_unserved_each(keep_unserved, s);
-	fm_restore_signals(&mask);
 	s->looks = LOOKS / (*s->path ? 1 : files_mapped(s));
 	fm_json_open(o, NULL, '{');
 	fm_json_uint(o, "page", FM_PAGE);

@@ -235,7 +235,6 @@ static void serve_trace_of_range(const struct seen *s, uint64_t *line)
 static void of_file(struct seen *s, uint64_t *line)
 {
 	struct fm_file *f = fm_file_find(s->dev, s->ino);
-	uint64_t old;
 
 	line[C_device] = s->dev;
 	line[C_inode] = s->ino;
@@ -244,9 +243,7 @@ static void of_file(struct seen *s, uint64_t *line)
 		of_stats(f->st, line);
 		of_device(f, line);
 	}
-	fm_block_signals(&old);
 	fm_unserved_each(of_unserved, line);
-	fm_restore_signals(&old);
 	if (f) {
 		line[C_size] = (uint64_t)fm_file_size(f);
 		fm_file_put(f);
