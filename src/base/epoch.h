@@ -21,9 +21,10 @@ static inline void fm_epoch_end(unsigned *slot)
 }
 
 /* For the rest of the block, however it is left. */
-#define FM_IN_EPOCH()                                            \
-	unsigned fm_epoch __attribute__((cleanup(fm_epoch_end))) = \
-		fm_epoch_enter()
+#define FM_IN_EPOCH()                                               \
+	unsigned fm_epoch                                           \
+		__attribute__((unused, cleanup(fm_epoch_end))) =    \
+			fm_epoch_enter()
 
 /* [any] Under the space lock: call free_fn(obj) once nobody can see obj. */
 void fm_epoch_retire(void *obj, void (*free_fn)(void *));

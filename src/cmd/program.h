@@ -24,8 +24,9 @@ int program_find(const char *name, struct program *ret);
 /* Does it call fastmap_map itself? Then the library needs no paths. */
 bool program_asks(const char *file);
 
-/* True: *ret_why is why LD_PRELOAD has no effect on what stands in this file, or
- * NULL: it is no program of its own. Else ret->loader and harmed say more. */
+/* True: *ret_why is why LD_PRELOAD has no effect on what stands in this file,
+ * or NULL: it is no program of its own. Else ret->loader and harmed say
+ * more. */
 bool program_reach(int fd, struct program *ret, const char **ret_why);
 
 /* Is this file our library, built for this machine? */
