@@ -128,7 +128,8 @@ void op_direct(void)
 	close(d);
 }
 
-/* A slot's part as a buffer for a part of the file which it does not show. */
+/* A slot's part as a buffer for a part of the file which it does not show. What
+ * is stored behind the end is gone at an unspecified time. */
 static bool buffer(char **p, uint64_t *n, off_t *at)
 {
 	struct slot *s = some(arg[0]);
@@ -146,7 +147,8 @@ static bool buffer(char **p, uint64_t *n, off_t *at)
 	to = (long)((uint64_t)*at - plan->base);
 	for (long q = first; q < first + pages; q++) {
 		if (s->at[q] == UNKNOWN || !(s->prot[q] & PROT_READ) ||
-		    !(s->prot[q] & PROT_WRITE) || s->at[q] >= end_page)
+		    !(s->prot[q] & PROT_WRITE) ||
+		    (s->at[q] + 1) * PAGE > file_size())
 			return false;
 		if (s->at[q] >= to / PAGE &&
 		    s->at[q] <= (to + (long)*n) / PAGE)
