@@ -22,6 +22,9 @@ int cmd_values(int argc, char **argv, const struct option *known, int least,
  * the exit status. */
 int cmd_usage(const char *help, const char *why);
 
+/* All of the text is a number of this range. */
+bool cmd_between(const char *text, double least, double most, double *ret);
+
 int cmd_run(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);

@@ -3,6 +3,7 @@
  * everywhere. */
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd.h"
@@ -72,4 +73,15 @@ int cmd_values(int argc, char **argv, const struct option *known, int least,
 {
 	return help_parse(argc, argv, "+h", known, least, most, help, take,
 			  arg);
+}
+
+bool cmd_between(const char *text, double least, double most, double *ret)
+{
+	char *end;
+	const double v = strtod(text, &end);
+
+	if (end == text || *end || !(v >= least && v <= most))
+		return false;
+	*ret = v;
+	return true;
 }

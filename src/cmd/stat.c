@@ -204,14 +204,6 @@ static int show_all(const char *who, double seconds,
 	return 0;
 }
 
-static bool parse_seconds(const char *text, double *ret)
-{
-	char *end;
-
-	*ret = strtod(text, &end);
-	return end > text && !*end && *ret >= 0.1 && *ret <= MOST_S;
-}
-
 /* As the process itself writes them (src/observe/metrics.c). */
 static int show_metrics(const char *who)
 {
@@ -244,7 +236,7 @@ int cmd_stat(int argc, char **argv)
 		return cmd_usage(help, "--prometheus is once, not --watch");
 	if (timed && !watch)
 		return cmd_usage(help, "SECONDS are for --watch");
-	if (timed && !parse_seconds(argv[optind + 1], &seconds)) {
+	if (timed && !cmd_between(argv[optind + 1], 0.1, MOST_S, &seconds)) {
 		fprintf(stderr, "fastmap: bad number of seconds '%s': 0.1 to "
 			"%d\n", argv[optind + 1], MOST_S);
 		return 2;

@@ -53,18 +53,6 @@ static bool top_refuse(const char *option, const char *value, const char *want)
 	return false;
 }
 
-static bool top_between(const char *text, double least, double most,
-			double *ret)
-{
-	char *end;
-	const double v = strtod(text, &end);
-
-	if (end == text || *end || !(v >= least && v <= most))
-		return false;
-	*ret = v;
-	return true;
-}
-
 static const char *const names[TOP_COLUMNS] = {
 	"pid", "program", "size", "res", "dirty", "faults", "hit", "read",
 	"write", "p50", "p99", "server", "file", "why",
@@ -98,12 +86,12 @@ static bool top_take_option(void *arg, int c, const char *value)
 
 	switch (c) {
 	case 'i':
-		return top_between(value, SHORTEST, LONGEST, &o->interval) ||
+		return cmd_between(value, SHORTEST, LONGEST, &o->interval) ||
 			top_refuse("interval", value, "seconds, 0.1 to 3600");
 	case 's':
 		return find_column(value, &o->by) || refuse_column(value);
 	default:
-		if (!top_between(value, 20, 500, &v) || v != (unsigned)v)
+		if (!cmd_between(value, 20, 500, &v) || v != (unsigned)v)
 			return top_refuse("width", value, "columns, 20 to 500");
 		o->width = (unsigned)v;
 		return true;

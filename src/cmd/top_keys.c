@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd.h"
 #include "shown.h"
 
 struct top_key top_key_of(const struct top_row *r)
@@ -112,20 +113,14 @@ static void top_keys_ask(struct top_action *a, struct top_view *v, int what)
 static void top_keys_answered(struct top_action *a, struct top_view *v,
 			      struct top_peers *peers)
 {
-	double seconds;
-	char *end;
-
 	switch (a->asking) {
 	case TOP_ASK_CACHE:
 		snprintf(a->line, sizeof(a->line), "cache %s", v->answer);
 		send_action(a, v, peers);
 		break;
 	case TOP_ASK_INTERVAL:
-		seconds = strtod(v->answer, &end);
-		if (*end || !(seconds >= 0.1 && seconds <= 3600))
+		if (!cmd_between(v->answer, 0.1, 3600, &v->interval))
 			top_keys_say(v, "interval: ", "0.1 to 3600 seconds");
-		else
-			v->interval = seconds;
 		break;
 	default:
 		send_action(a, v, peers);
