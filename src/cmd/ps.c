@@ -110,7 +110,7 @@ static int ps_show(bool json)
 	if (stats) {
 		live_stats_of_all(all, n, stats);
 		(json ? print_json : ps_print_all)(all, n, stats);
-		if (!n && !json)
+		if (!n && !json && !fflush(stdout))
 			ps_print_none();
 	}
 	for (size_t i = 0; stats && i < n; i++)
