@@ -53,12 +53,18 @@ static int unmask_pread(void *handle, void *buf, size_t n, uint64_t off)
 	return 0;
 }
 
+static void unmask_close(void *handle)
+{
+	close(*(int *)handle);
+	free(handle);
+}
+
 const struct fastmap_store *fastmap_store_init(void)
 {
 	static const struct fastmap_store store = {
 		.size = sizeof(store), .version = FASTMAP_STORE_VERSION,
 		.open = unmask_open, .get_size = unmask_size,
-		.pread = unmask_pread, .parallel = 1,
+		.pread = unmask_pread, .close = unmask_close, .parallel = 1,
 	};
 
 	return &store;

@@ -33,8 +33,9 @@ struct fastmap_store {
 	 * EILSEQ, ENODATA, ENXIO, EPERM, ESTALE and ETIMEDOUT are passed on,
 	 * any other is EIO. */
 	int (*pread)(void *handle, void *buf, size_t count, uint64_t offset);
-	/* Optional. Not called so far: the helper ends as a process does, with
-	 * reads under way perhaps. */
+	/* Optional. Called once, after the last pread, when the program and its
+	 * children of fork that share the store have ended; not where a pread
+	 * does not return, or the process was killed. It has ten seconds. */
 	void (*close)(void *handle);
 	/* Not 0: pread may be called by several threads at once. */
 	int parallel;

@@ -20,6 +20,8 @@ struct store_kind {
 	int (*read)(unsigned worker, void *buf, size_t n, uint64_t off);
 	/* At once; the most is `want`. */
 	unsigned (*workers)(unsigned want);
+	/* NULL; or at the end, when no read is under way. */
+	void (*close)(void);
 };
 
 /* Bytes that the program and we may use, before anything is opened. */

@@ -49,6 +49,19 @@ static void store_says(uint32_t state, int err)
 	store_wake(&far->state, INT_MAX);
 }
 
+/* Held for each read; by who closes the source for good. */
+static pthread_rwlock_t reading = PTHREAD_RWLOCK_INITIALIZER;
+
+static int store_read(unsigned worker, void *buf, size_t n, uint64_t off)
+{
+	int err;
+
+	pthread_rwlock_rdlock(&reading);
+	err = kind->read(worker, buf, n, off);
+	pthread_rwlock_unlock(&reading);
+	return err;
+}
+
 /* Where it dies in the middle its end of the socket says so. */
 static void store_serve(unsigned worker, unsigned i, uint32_t word)
 {
@@ -59,7 +72,7 @@ static void store_serve(unsigned worker, unsigned i, uint32_t word)
 
 	if (len <= FM_FAR_BYTES && off <= (uint64_t)far->size &&
 	    len <= (uint64_t)far->size - off)
-		err = kind->read(worker, fm_far_data(far, i), (size_t)len, off);
+		err = store_read(worker, fm_far_data(far, i), (size_t)len, off);
 	t->res = err ? -fm_far_errno(err) : (int32_t)len;
 	atomic_store(&t->state, fm_far_next(word, FM_FAR_DONE));
 	store_wake(&t->state, INT_MAX);
@@ -106,6 +119,24 @@ static void store_workers(void)
 			exit(1);
 }
 
+#define CLOSE_S 10 /* seconds, for the reads under way, too */
+
+static void *store_give_up(void *arg)
+{
+	sleep(CLOSE_S);
+	_exit(1);
+}
+
+static void store_close(void)
+{
+	pthread_t t;
+
+	if (!kind->close || pthread_create(&t, NULL, store_give_up, NULL))
+		return;
+	pthread_rwlock_wrlock(&reading);
+	kind->close();
+}
+
 static int store_open(const char *source)
 {
 	size_t n = 0;
@@ -127,6 +158,7 @@ static int store_open(const char *source)
 	err = far->size < 0 ? store_errno(errno) : EFBIG;
 	snprintf(far->why, sizeof(far->why), "its size %s",
 		 err == EFBIG ? "is too large" : "cannot be had");
+	store_close();
 	return err;
 }
 
@@ -157,7 +189,9 @@ int main(int argc, char **argv)
 	if (!err)
 		store_workers();
 	store_says(err ? FM_FAR_FAILED : FM_FAR_READY, err);
-	if (!err)
+	if (!err) {
 		store_wait_for_end();
+		store_close();
+	}
 	_exit(err != 0);
 }

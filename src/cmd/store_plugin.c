@@ -85,10 +85,18 @@ static unsigned plugin_workers(unsigned want)
 	return says && plugin->parallel ? want : 1;
 }
 
+/* It was open: or there would be nothing to close. */
+static void plugin_close(void)
+{
+	if (plugin->close)
+		plugin->close(handle);
+}
+
 const struct store_kind store_plugin = {
 	.prefix = "plugin:",
 	.open = plugin_open,
 	.get_size = plugin_size,
 	.read = plugin_read,
 	.workers = plugin_workers,
+	.close = plugin_close,
 };

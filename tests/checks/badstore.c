@@ -2,6 +2,8 @@
 /* badstore.c - a store that does not keep to what fastmap-store.h says, as its
  * argument asks for. */
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +14,7 @@
 #define BAD 409600 /* from here on */
 
 static const char *what;
+static atomic_int under_way;
 
 static void *bad_open(const char *arguments)
 {
@@ -29,9 +32,32 @@ static int64_t bad_size(void *handle)
 	return strcmp(what, "sizeless") && strcmp(what, "unsized") ? SIZE : -1;
 }
 
+/* "closes/PATH": a file that says how many reads there were meanwhile. */
+static void bad_close(void *handle)
+{
+	FILE *f = handle == &what && !strncmp(what, "closes", 6) ?
+			  fopen(what + 6, "a") : NULL;
+
+	if (!f)
+		return;
+	fprintf(f, "closed with %d\n", under_way);
+	fclose(f);
+}
+
 static int bad_pread(void *handle, void *buf, size_t n, uint64_t off)
 {
 	(void)handle;
+	if (!strncmp(what, "closes", 6)) {
+		under_way++;
+		usleep(1000);
+		memset(buf, 7, n);
+		under_way--;
+		return 0;
+	}
+	if (!strcmp(what, "hangs"))
+		pause();
+	if (!strcmp(what, "hangs later") && off + n > BAD)
+		pause();
 	memset(buf, 7, n);
 	if (off + n <= BAD)
 		return 0;
@@ -48,6 +74,7 @@ const struct fastmap_store *fastmap_store_init(void)
 	static struct fastmap_store store = {
 		.size = sizeof(store), .version = FASTMAP_STORE_VERSION,
 		.open = bad_open, .get_size = bad_size, .pread = bad_pread,
+		.close = bad_close, .parallel = 1,
 	};
 
 	if (getenv("BADSTORE_VERSION"))
