@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { LATE = 1, TELLS = 2, HEARS = 4, AGAIN = 8, SIZES = 16 };
+enum { LATE = 1, TELLS = 2, HEARS = 4, AGAIN = 8, SIZES = 16, LESS = 32 };
 
 struct hook {
 	fm_call_fn *next; /* as it was looked at */
@@ -67,6 +67,8 @@ static __attribute__((noinline)) long through(const struct hook *h, long v[6])
 
 	if (h->flags & TELLS)
 		fm_ipc_before();
+	if (h->flags & LESS)
+		fm_before_less();
 	r = with_size(h, v);
 	if (h->flags & HEARS && (int)r != -1)
 		fm_ipc_after(0);

@@ -27,6 +27,7 @@ static int creds_changed(int r)
 	FM_NEXT(fn)                                             \
 	FM_HOOK int fn params                                   \
 	{                                                       \
+		fm_before_less();                               \
 		return creds_changed(FM_LATE(fn)(__VA_ARGS__)); \
 	}
 
@@ -44,6 +45,7 @@ CHANGES(initgroups, (const char *user, gid_t group), user, group)
 
 FM_HOOK int setgroups(size_t n, const gid_t *groups)
 {
+	fm_before_less();
 	return creds_changed(FM_CALL_NEXT(FM_LATE(setgroups), SYS_setgroups, n,
 					  groups, 0, 0));
 }
@@ -61,6 +63,7 @@ static int dropped(int r)
 FM_HOOK int capset(struct __user_cap_header_struct *h,
 		   const struct __user_cap_data_struct *data)
 {
+	fm_before_less();
 	return dropped(FM_CALL_NEXT(FM_FOUND(capset), SYS_capset, h, data, 0,
 				    0));
 }
@@ -68,8 +71,10 @@ FM_HOOK int capset(struct __user_cap_header_struct *h,
 long fm_syscall_creds(long nr, long a, long b, long c);
 long fm_syscall_creds(long nr, long a, long b, long c)
 {
-	long r = fm_call_next(nr, NULL, a, b, c, 0);
+	long r;
 
+	fm_before_less();
+	r = fm_call_next(nr, NULL, a, b, c, 0);
 	if (nr == SYS_capset)
 		return dropped((int)r);
 	return atomic_load(&fm_threads) ? r : creds_changed((int)r);

@@ -52,6 +52,7 @@ int fm_part_files(int flags, int which, bool *ret_told)
 /* Before a call with these flags. */
 static void parted_before(int flags)
 {
+	fm_before_less();
 	if (flags & FOR_CHILDREN && parted_is_me() && fm_thread_any() &&
 	    fm_only_thread())
 		fm_engine_rest();

@@ -269,6 +269,12 @@ FM_HOOK void abort(void)
 	__builtin_unreachable();
 }
 
+void fm_before_less(void)
+{
+	if (fm_looks() && fm_whoami() == FM_ME)
+		fm_fork_fill();
+}
+
 /* ---- sandboxes -------------------------------------------------------- */
 
 /* A filter that kills on what the fault path calls is beyond our power; say
@@ -279,6 +285,7 @@ static bool confine(const void *filter, bool all)
 {
 	const bool mine = fm_whoami() == FM_ME;
 
+	fm_before_less();
 	if (mine)
 		fm_filtered(1, all);
 	if (mine && filter && fm_active())

@@ -301,6 +301,9 @@ void fm_memory_shared(void);
 /* The pid of the process whose memory this is, asked once. */
 int fm_my_pid(void);
 bool fm_gets_orphans(void);
+/* Before a call after which this process may not open what it could open: it
+ * becomes another user, leaves its root, or is confined. */
+void fm_before_less(void);
 long fm_syscall_seccomp(long op, unsigned long flags, long args);
 /* Around what makes a copy of the process. */
 void fm_fork_begin(void);

@@ -47,6 +47,18 @@ static long creds(long nr, long a, long b, long c)
 	return fm_syscall_creds ? fm_syscall_creds(nr, a, b, c) : -2;
 }
 
+static long less(void)
+{
+	fm_before_less();
+	return -2;
+}
+
+static long landlock(void)
+{
+	fm_fork_opens_less();
+	return less();
+}
+
 /* ---- the hooks ---------------------------------------------------------- */
 
 #define P(x) x

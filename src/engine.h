@@ -154,6 +154,13 @@ static inline bool fm_iov_any(const struct iovec *iov, int n,
  * parent's files when it first touches them; a file of which it unmaps
  * everything here need not be mapped for that, nor demoted by the parent. */
 void fm_fork_unmaps(const void *addr, size_t len);
+/* [plain] The program is about to do what may keep it from opening files as it
+ * could (another user, another root): what a child of fork has not touched yet
+ * is mapped now. */
+void fm_fork_fill(void);
+/* [plain] From now on opens may be refused of which faccessat says nothing
+ * (landlock); of seccomp fm_filtered tells. */
+void fm_fork_opens_less(void);
 /* [any] Before the program unmaps the range: what is hot of it is noted
  * (warm/warm.h). */
 void fm_warm_unmaps(const void *addr, size_t len);

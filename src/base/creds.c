@@ -294,16 +294,27 @@ static void keeps_any(const char *name, void *arg)
 		*lost &= ~has;
 }
 
+/* Any of them: who gave an order from another table of descriptors could not
+ * wake one that polls. */
+static uint64_t permitted_to_ours(void)
+{
+	uint64_t all = 0;
+	int tid;
+
+	for (uint32_t i = 0; (tid = fm_thread_from(&i)); i++)
+		all |= permitted(tid);
+	return all;
+}
+
 /* What a thread of ours may do and none of the program's any more. */
 static uint64_t lost_by_all(void)
 {
 	char buf[2048] __attribute__((aligned(8)));
-	const int one = fm_thread_one();
 	uint64_t lost;
 
-	if (!one || fm_sys_confined())
+	if (!fm_thread_any() || fm_sys_confined())
 		return 0;
-	lost = permitted(one) & ~permitted(fm_sys_getpid());
+	lost = permitted_to_ours() & ~permitted(fm_sys_getpid());
 	if (lost && fm_each_thread(buf, sizeof(buf), keeps_any, &lost) &&
 	    atomic_load(&fm_threads))
 		return 0;

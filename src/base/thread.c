@@ -173,18 +173,22 @@ int fm_thread_poll(struct pollfd *p, unsigned n, int ms)
 	return (int)got - (p[n].revents != 0);
 }
 
-int fm_thread_one(void)
+int fm_thread_from(uint32_t *i)
 {
-	uint32_t tid = 0;
+	for (; *i < atomic_load(&top); (*i)++) {
+		const uint32_t tid = atomic_load(&threads[*i].tid);
 
-	for (uint32_t i = 0; !tid && i < atomic_load(&top); i++)
-		tid = atomic_load(&threads[i].tid);
-	return (int)tid;
+		if (tid)
+			return (int)tid;
+	}
+	return 0;
 }
 
 bool fm_thread_any(void)
 {
-	return fm_thread_one() != 0;
+	uint32_t i = 0;
+
+	return fm_thread_from(&i) != 0;
 }
 
 bool fm_thread_is(int tid)

@@ -64,8 +64,9 @@ void fm_thread_fds_back(void);
 /* [fault] Is it one of ours with a table of descriptors of its own? */
 bool fm_thread_without_fds(void);
 
-/* [any] The number of a thread of ours; 0: there is none. */
-int fm_thread_one(void);
+/* [any] The number of a thread of ours, from place *i on; *i: its place. 0:
+ * there is none. */
+int fm_thread_from(uint32_t *i);
 /* [any] Is the thread with this number, which is not 0, one of ours? No more
  * when it has ended. */
 bool fm_thread_is(int tid);

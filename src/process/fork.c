@@ -130,19 +130,25 @@ static void release_private(void)
 			fm_thaw(f);
 }
 
-/* Could a child open it? Its mode may be another since it was mapped. */
+static _Atomic bool opens_less;
+
+void fm_fork_opens_less(void)
+{
+	atomic_store(&opens_less, true);
+}
+
+/* Could a child open it? Its mode, our user or our root may be another since it
+ * was mapped. A sandbox may refuse the question, whatever it is about. */
 static bool can_open(struct fm_file *f, bool writable)
 {
 	char path[FM_PROC_FD];
 	long err;
 
+	if (fm_sys_confined() || atomic_load(&opens_less))
+		return false;
 	err = fm_sys4(SYS_faccessat2, AT_FDCWD, fm_recovered_path(f, path),
 		      writable ? R_OK | W_OK : R_OK, AT_EACCESS);
-	/* A sandbox may refuse the question, whatever it is about. */
-	if (err == -EPERM)
-		return fm_sys4(SYS_faccessat2, AT_FDCWD, "/", F_OK, 0) ==
-		       -EPERM;
-	return err != -EACCES && err != -EROFS;
+	return !err || fm_sys4(SYS_faccessat2, AT_FDCWD, "/", F_OK, 0) == err;
 }
 
 /* The clean pages of a private mapping come from the file: it has to be true
@@ -529,6 +535,17 @@ void fm_fork_unmaps(const void *addr, size_t len)
 			leaves(k);
 	if (!locked)
 		fm_space_unlock(&old);
+}
+
+void fm_fork_fill(void)
+{
+	if (!fm_placeholders_left() || fm_space_locked())
+		return;
+	FM_HOLD_SPACE();
+	for (uint32_t k = 0; k < nlazy; k++)
+		if (lazy[k])
+			restore(k);
+	stop_if_done();
 }
 
 static void touch_file(dev_t dev, ino_t ino)

@@ -107,6 +107,14 @@ void fm_warm_unmaps(const void *addr, size_t len)
 {
 }
 
+void fm_fork_fill(void)
+{
+}
+
+void fm_fork_opens_less(void)
+{
+}
+
 void fm_fork_unmaps(const void *addr, size_t len)
 {
 	(void)addr;
