@@ -6,10 +6,12 @@
  * for a child must not close what is the parent's.
  */
 #include "args.h"
+#include "guard.h"
 #include "handed.h"
 #include "shim.h"
 
 #include <linux/sched.h>
+#include <pty.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <unistd.h>
@@ -19,6 +21,7 @@ extern __typeof__(clone) __clone;
 
 FM_NEXT(_Fork)
 FM_NEXT(clone)
+FM_NEXT(forkpty)
 
 static bool copies(unsigned long flags)
 {
@@ -111,6 +114,22 @@ FM_HOOK int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 
 FM_HOOK __attribute__((alias("clone"))) int
 __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...) __THROW;
+
+/* ---- forkpty ------------------------------------------------------------ */
+
+/* Of what it is given the size alone is read by a system call, in a copy of the
+ * process that is made in between: no place for copies that are given back. */
+FM_HOOK int forkpty(int *master, char *name, const struct termios *modes,
+		    const struct winsize *size)
+{
+	struct winsize w;
+
+	if (fm_touches(size, sizeof(w))) {
+		w = *size;
+		size = &w;
+	}
+	return FM_LATE(forkpty)(master, name, modes, size);
+}
 
 /* ---- syscall() ---------------------------------------------------------- */
 
