@@ -68,7 +68,9 @@ static void body(void)
 	say("K20 unmapped: %c", ct_in_file(fd, 9 * PAGE));
 }
 
-/* The statistics are this process's, which may write them at the end. */
+/* The statistics are this process's, which may write them at the end. It looks
+ * before there is a child: one that gives up its user maps what it has
+ * inherited, and the kernel serves the file. */
 int main(int argc, char **argv)
 {
 	char *p;
@@ -76,6 +78,7 @@ int main(int argc, char **argv)
 	ct_begin(argc, argv);
 	chmod(ct_dir, 0777);
 	p = ct_map(ct_file("ours", N), N, RW, MAP_SHARED, 0);
+	say("K20 before: %d", ct_matches(p, N, 0));
 	say_child("K20", body);
 	say("K20 parent: %d", ct_matches(p, N, 0));
 	return 0;
