@@ -56,14 +56,14 @@ static void stat_print_file(const json_t *stats, const json_t *before,
 
 	printf("%-7s %8s ", server, shown_size(doc_uint(f, "size")).s);
 	if (engine)
-		printf("%8s %7s %8.0f %5.1f %5.2f %-6s ",
+		printf("%8s %7s %8.0f %5.1f %5.2f %-7s ",
 		       shown_size(doc_uint(f, "resident_bytes")).s,
 		       shown_size(doc_uint(f, "dirty_bytes")).s,
 		       rate(stats, before, f), doc_real(f, "hit_percent"),
 		       doc_real(f, "read_amplification"),
 		       doc_text(f, "eviction"));
 	else
-		printf("%8s %7s %8s %5s %5s %-6s ", "-", "-", "-", "-", "-",
+		printf("%8s %7s %8s %5s %5s %-7s ", "-", "-", "-", "-", "-",
 		       "-");
 	shown_print(doc_text(f, "path"));
 	printf("%s%s%s\n", engine ? "" : " (",
@@ -117,7 +117,7 @@ static void show_table(const json_t *stats, const json_t *before)
 	if (watch && shown_draws(1))
 		fputs("\033[H\033[J", stdout);
 	stat_print_head(stats);
-	printf("\n%-7s %8s %8s %7s %8s %5s %5s %-6s %s\n", "SERVER",
+	printf("\n%-7s %8s %8s %7s %8s %5s %5s %-7s %s\n", "SERVER",
 	       "SIZE", "RESIDENT", "DIRTY", "FAULTS/S", "HIT%", "AMPL",
 	       "EVICT", "FILE");
 	json_array_foreach(files, i, f)
