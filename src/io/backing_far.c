@@ -215,7 +215,7 @@ static FM_FAULT bool slot_done(struct far *f, unsigned i, uint32_t *ret_word)
 	const bool posted = atomic_load(&c->posted);
 
 	*ret_word = atomic_load(&f->m->slot[i].state);
-	if (*ret_word == slot_word(c, FM_FAR_DONE))
+	if (posted && *ret_word == slot_word(c, FM_FAR_DONE))
 		return true;
 	if (posted && !slot_under_way(c, *ret_word))
 		far_stop(f, "answered what nobody asked");
