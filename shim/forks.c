@@ -117,17 +117,15 @@ __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...) __THROW;
 
 /* ---- forkpty ------------------------------------------------------------ */
 
-/* Of what it is given the size alone is read by a system call, in a copy of the
- * process that is made in between: no place for copies that are given back. */
+/* Of what it is given the size alone is read by a system call. It returns
+ * twice: no place for copies that are given back. */
 FM_HOOK int forkpty(int *master, char *name, const struct termios *modes,
 		    const struct winsize *size)
 {
 	struct winsize w;
 
-	if (fm_touches(size, sizeof(w))) {
-		w = *size;
+	if (fm_touches(size, sizeof(w)) && fm_user_read(&w, size, sizeof(w)))
 		size = &w;
-	}
 	return FM_LATE(forkpty)(master, name, modes, size);
 }
 
