@@ -285,9 +285,10 @@ static bool confine(const void *filter, bool all)
 {
 	const bool mine = fm_whoami() == FM_ME;
 
-	fm_before_less();
-	if (mine)
+	if (mine) {
+		fm_fork_fill();
 		fm_filtered(1, all);
+	}
 	if (mine && filter && fm_active())
 		fm_log(FM_LOG_INFO,
 		       "seccomp: mapped files need ioctl, io_uring_enter, "

@@ -539,13 +539,8 @@ void fm_fork_unmaps(const void *addr, size_t len)
 
 void fm_fork_fill(void)
 {
-	if (!fm_placeholders_left() || fm_space_locked())
-		return;
-	FM_HOLD_SPACE();
-	for (uint32_t k = 0; k < nlazy; k++)
-		if (lazy[k])
-			restore(k);
-	stop_if_done();
+	if (fm_placeholders_left())
+		fork_touch(0, UINTPTR_MAX);
 }
 
 static void touch_file(dev_t dev, ino_t ino)
