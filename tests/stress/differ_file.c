@@ -157,26 +157,29 @@ static bool buffer(char **p, uint64_t *n, off_t *at)
 	return true;
 }
 
-void op_from_map(void)
+static void by_map(bool in)
 {
 	uint64_t n;
 	off_t at;
 	char *p;
 
 	note_end();
-	if (buffer(&p, &n, &at))
+	if (!buffer(&p, &n, &at))
+		return;
+	if (in)
+		result("pread map", pread(fd, p, n, at));
+	else
 		result("pwrite map", pwrite(fd, p, n, at));
+}
+
+void op_from_map(void)
+{
+	by_map(false);
 }
 
 void op_into_map(void)
 {
-	uint64_t n;
-	off_t at;
-	char *p;
-
-	note_end();
-	if (buffer(&p, &n, &at))
-		result("pread map", pread(fd, p, n, at));
+	by_map(true);
 }
 
 void op_truncate(void)
