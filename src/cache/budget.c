@@ -378,8 +378,9 @@ uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held,
 	b->left = left;
 	b->at_ms = now_ms;
 	all = budget_beyond(all, free);
-	b->grown = b->room > all - fm_least(all, more);
-	b->room = b->grown ? all : b->room + more;
+	b->room = fm_least(b->room, UINT64_MAX - more) + more;
+	b->room = fm_least(b->room, all);
+	b->grown = all - b->room <= fm_budget_wobble(all);
 	b->soon = all - spare / 2;
 	return budget_settle(b);
 }

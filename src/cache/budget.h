@@ -46,7 +46,7 @@ struct fm_budget {
 	uint64_t least[2], turn_ms; /* of `all`, in this turn and the last */
 	uint64_t lazy, idle;   /* bytes, at the last look */
 	bool lacks;            /* more than the page cache does */
-	bool grown;            /* room is all that it may be */
+	bool grown;            /* room is all that it may be, or nearly */
 	bool scarce;           /* others left too little, and may again */
 	uint64_t scarce_ms;    /* when it was so last */
 	uint64_t calm_ms;      /* so long it must not have been */
@@ -63,6 +63,13 @@ void fm_budget_init(struct fm_budget *b, uint64_t wanted, uint32_t percent,
 void fm_budget_resize(struct fm_budget *b, uint64_t wanted, uint32_t percent);
 /* The share may grow (fm_budget_balance). */
 void fm_budget_auto(struct fm_budget *b);
+
+/* What others leave differs by so much from one look to the next though nothing
+ * has changed: the kernel counts pages by the batch. */
+static inline uint64_t fm_budget_wobble(uint64_t bytes)
+{
+	return bytes / 64;
+}
 
 /* Once a second: the limit may have changed, and what was seen of others' pace
  * ages. Returns the new size. */

@@ -34,15 +34,15 @@ static _Atomic uint64_t looped_ms; /* last, and how sure that was */
 static _Atomic(enum fm_loops) looped;
 static _Atomic uint64_t mapped = UINT64_MAX; /* bytes; until somebody says */
 
-/* Small wobbles of a percentage are not worth a pass of eviction. */
+/* A wobble is not worth a pass of eviction. */
 static void resize_to(uint64_t bytes)
 {
-	uint64_t now = fm_cache_limit(), pages;
+	uint64_t now = fm_cache_limit(), few = fm_budget_wobble(now), pages;
 
 	frames = fm_frame_allow(bytes);
 	pages = bytes > frames ? (bytes - frames) / FM_PAGE : 1;
 	atomic_store(&target, budget.target);
-	if (pages < now - now / 64 || pages > now + now / 64)
+	if (pages < now - few || pages > now + few)
 		fm_cache_resize(pages * FM_PAGE);
 	fm_evictor_shrink();
 }

@@ -389,6 +389,23 @@ static void what_lazy_pages_take_is_left_to_them(void **state)
 	assert_true(b.now <= (limit - others) / 2 + MIB);
 }
 
+/* The kernel counts by the batch: it has grown for all that. */
+static void a_wobble_takes_nothing_back(void **state)
+{
+	const uint64_t limit = 64 * MIB, batch = MIB / 4;
+	struct fm_budget b;
+
+	fm_budget_init(&b, 0, 50, limit);
+	for (uint64_t ms = 0; ms < 20000; ms += 20) {
+		fm_budget_room(&b, 9 * MIB + ms / 20 % 3 * batch, 48 * MIB, ms);
+		if (ms > 8000)
+			assert_true(b.grown);
+	}
+	/* Others gave back what they had: that is more than one. */
+	fm_budget_room(&b, 14 * MIB, 48 * MIB, 20020);
+	assert_false(b.grown);
+}
+
 /* Ten times a second so many pages leave, of which so many come back, when so
  * many others have left. */
 static enum fm_loops loops(uint64_t evicted, uint64_t back, uint64_t away,
@@ -508,6 +525,7 @@ FM_UNIT(budget)
 		cmocka_unit_test(what_lazy_pages_take_is_left_to_them),
 		cmocka_unit_test(what_fits_but_for_the_reserve_is_the_kernels),
 		cmocka_unit_test(the_largest_share_cannot_grow),
+		cmocka_unit_test(a_wobble_takes_nothing_back),
 		cmocka_unit_test(what_is_dirty_leaves_room_for_others),
 	};
 
