@@ -136,33 +136,58 @@ int fm_do_munmap(bool raw, void *addr, size_t len)
 		FM_TAKES_RANGE(addr, len, fm_is_zero, unmap(raw, addr, len)));
 }
 
-static int sync_range(bool raw, void *addr, size_t len, int flags)
+/* What is kept of a mapping stays: a call that begins before the engine takes
+ * memory back is waited for, one that begins later finds it managed. */
+static bool mm_counts(void *addr, size_t len)
 {
-	if (!managed(addr, len))
-		return FM_PASS_VIA(raw, msync, SYS_msync, addr, len, flags);
-	if (!raw)
-		pthread_testcancel(); /* msync is a cancellation point */
-	return (int)fm_result(fm_msync(addr, len, flags));
+	const struct iovec v = { addr, len };
+
+	return fm_krange_any() && fm_counted_calls_begins(&v, 1);
 }
 
 int fm_do_msync(bool raw, void *addr, size_t len, int flags)
 {
-	return FM_TAKES_RANGE(addr, len, mm_stays,
-			      sync_range(raw, addr, len, flags));
+	const bool counted = mm_counts(addr, len);
+	int r;
+
+	if (!counted && managed(addr, len)) {
+		if (!raw)
+			pthread_testcancel(); /* msync is one of its points */
+		return (int)fm_result(fm_msync(addr, len, flags));
+	}
+	r = FM_PASS_VIA(raw, msync, SYS_msync, addr, len, flags);
+	if (counted)
+		fm_counted_calls_ends();
+	return r;
+}
+
+/* By the engine, or by the kernel with a note: *ret is 0 or -errno. False: the
+ * kernel is to be asked, *ret_counted meanwhile. */
+static bool mm_advised(void *addr, size_t len, int advice, bool *ret_counted,
+		       int *ret)
+{
+	*ret_counted = false;
+	if (fm_krange_any() && fm_krange_says(addr, len, advice, ret))
+		return true;
+	*ret_counted = mm_counts(addr, len);
+	if (*ret_counted || !managed(addr, len))
+		return false;
+	*ret = fm_madvise(addr, len, advice);
+	return true;
 }
 
 static int mm_advise(bool raw, void *addr, size_t len, int advice)
 {
+	bool counted;
 	int r;
 
-	if (managed(addr, len))
-		return (int)fm_result(fm_madvise(addr, len, advice));
+	if (mm_advised(addr, len, advice, &counted, &r))
+		return (int)fm_result(r);
 	r = FM_PASS_VIA(raw, madvise, SYS_madvise, addr, len, advice);
-	if (!r && fm_krange_any())
-		fm_krange_said(addr, len, advice);
-	else if (r && advice == MADV_DONTNEED && errno == EINVAL &&
-		 fm_krange_any())
+	if (r && advice == MADV_DONTNEED && errno == EINVAL && fm_krange_any())
 		r = (int)fm_result(fm_krange_dontneed(addr, len));
+	if (counted)
+		fm_counted_calls_ends();
 	return r;
 }
 
@@ -174,8 +199,7 @@ static int mm_advise(bool raw, void *addr, size_t len, int advice)
 int fm_do_madvise(bool raw, void *addr, size_t len, int advice)
 {
 	if (advice != MADV_GUARD_INSTALL)
-		return FM_TAKES_RANGE(addr, len, mm_stays,
-				      mm_advise(raw, addr, len, advice));
+		return mm_advise(raw, addr, len, advice);
 	fm_krange_kept(addr, len);
 	return TAKES_PAGES(mm_advise(raw, addr, len, advice));
 }
@@ -191,24 +215,20 @@ static int advise_posix(void *addr, size_t len, int advice)
 	return -fm_sys_madvise(addr, len, advice);
 }
 
-static int posix_advise(void *addr, size_t len, int advice)
-{
-	int r;
-
-	if (managed(addr, len))
-		return advice == POSIX_MADV_DONTNEED
-			       ? 0
-			       : -fm_madvise(addr, len, advice);
-	r = advise_posix(addr, len, advice);
-	if (!r && fm_krange_any() && advice != POSIX_MADV_DONTNEED)
-		fm_krange_said(addr, len, advice);
-	return r;
-}
-
 FM_HOOK int posix_madvise(void *addr, size_t len, int advice)
 {
-	return FM_TAKES_RANGE(addr, len, mm_stays,
-			      posix_advise(addr, len, advice));
+	bool counted = false;
+	int r;
+
+	if (advice == POSIX_MADV_DONTNEED && managed(addr, len))
+		return 0;
+	if (advice != POSIX_MADV_DONTNEED &&
+	    mm_advised(addr, len, advice, &counted, &r))
+		return -r;
+	r = advise_posix(addr, len, advice);
+	if (counted)
+		fm_counted_calls_ends();
+	return r;
 }
 
 static void *move_any(bool raw, void *old, size_t old_len, size_t new_len,

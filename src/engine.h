@@ -272,6 +272,11 @@ void fm_krange_one(const void *addr, size_t len);
  * the kernel's (mlock, mseal, a protection key). */
 void fm_krange_protected(const void *addr, size_t len, int prot);
 void fm_krange_said(const void *addr, size_t len, int advice);
+/* [any] madvise of what the kernel serves alone, where its mapping remembers
+ * it: said and noted in one step, between which nobody advises or takes memory
+ * back. False: it is none of those, or something there is managed. *ret is 0 or
+ * -errno. */
+bool fm_krange_says(void *addr, size_t len, int advice, int *ret);
 void fm_krange_kept(const void *addr, size_t len);
 /* [any] By the program; and not any more: what fastmap_pin has locked is again.
  * MADV_DONTNEED, which has failed with EINVAL: of what is locked by fastmap_pin

@@ -34,17 +34,13 @@ static struct span span_of(const void *addr, size_t len)
 }
 
 /* Calls fn for each entry in the span, cut at its borders, and joins what is
- * alike then. False: there is none. */
-static bool krange_edit_each_in(const void *addr, size_t len,
-				void (*fn)(struct fm_krange *r, void *arg),
-				void *arg)
+ * alike then. Under the lock. */
+static void edit_locked(const void *addr, size_t len,
+			void (*fn)(struct fm_krange *r, void *arg), void *arg)
 {
 	const struct span s = span_of(addr, len);
 	unsigned i, first;
-	uint64_t mask;
 
-	if (!fm_krange_in(addr, len) || !fm_kranges_lock(&mask))
-		return false;
 	fm_kranges_change();
 	fm_kranges_split(s.start);
 	fm_kranges_split(s.end);
@@ -53,6 +49,18 @@ static bool krange_edit_each_in(const void *addr, size_t len,
 		fn(&v[i], arg);
 	fm_kranges_join(first ? first - 1 : 0, i);
 	fm_kranges_changed();
+}
+
+/* False: there is none. */
+static bool krange_edit_each_in(const void *addr, size_t len,
+				void (*fn)(struct fm_krange *r, void *arg),
+				void *arg)
+{
+	uint64_t mask;
+
+	if (!fm_krange_in(addr, len) || !fm_kranges_lock(&mask))
+		return false;
+	edit_locked(addr, len, fn, arg);
 	fm_kranges_unlock(&mask);
 	return true;
 }
@@ -327,7 +335,8 @@ struct saying {
 	struct renewal renewal;
 };
 
-/* MADV_NORMAL leaves it to us again, as new: what we had said is undone. */
+/* What we had said is undone, but of huge pages. MADV_NORMAL leaves it to us
+ * again, as new. */
 static void krange_edit_say(struct fm_krange *r, void *arg)
 {
 	struct saying *s = arg;
@@ -337,6 +346,7 @@ static void krange_edit_say(struct fm_krange *r, void *arg)
 		return;
 	}
 	r->said = (uint8_t)s->advice;
+	r->advised = r->huge;
 	krange_edit_renew(r, &s->renewal);
 }
 
@@ -352,24 +362,79 @@ static void krange_edit_say_huge(struct fm_krange *r, void *arg)
 		make_one(r, &s->renewal);
 }
 
-void fm_krange_said(const void *addr, size_t len, int advice)
+/* What notes such an advice, NULL: it does not last, or is none of ours. */
+static void (*teller(int advice))(struct fm_krange *r, void *arg)
 {
-	struct saying s = { advice, { 0, 0 } };
-
 	switch (advice) {
 	case MADV_NORMAL:
 	case MADV_RANDOM:
 	case MADV_SEQUENTIAL:
 	case MADV_DONTFORK:
 	case MADV_DOFORK:
-		krange_edit_each_in(addr, len, krange_edit_say, &s);
-		break;
+		return krange_edit_say;
 	case MADV_HUGEPAGE:
 	case MADV_NOHUGEPAGE:
-		krange_edit_each_in(addr, len, krange_edit_say_huge, &s);
-		break;
+		return krange_edit_say_huge;
 	case MADV_DONTDUMP:
 	case MADV_MERGEABLE:
-		fm_krange_kept(addr, len);
+		return krange_edit_keep;
+	default:
+		return NULL;
 	}
+}
+
+/* Nothing of ours is undone by it, either. */
+static bool is_noted(const struct fm_krange *r, int advice)
+{
+	switch (advice) {
+	case MADV_DONTFORK:
+	case MADV_DOFORK:
+		return r->nofork == (advice == MADV_DONTFORK);
+	case MADV_HUGEPAGE:
+	case MADV_NOHUGEPAGE:
+		return r->kept && !r->huge && !r->advised &&
+		       r->says_huge == (advice == MADV_HUGEPAGE);
+	case MADV_DONTDUMP:
+	case MADV_MERGEABLE:
+		return r->kept;
+	default:
+		return r->said == advice && !r->advised;
+	}
+}
+
+static bool all_noted(const void *addr, size_t len, int advice)
+{
+	const struct span s = span_of(addr, len);
+	unsigned i = fm_kranges_from(s.start);
+
+	for (; i < krange_edit_count() && v[i].start < s.end; i++)
+		if (!is_noted(&v[i], advice))
+			return false;
+	return true;
+}
+
+void fm_krange_said(const void *addr, size_t len, int advice)
+{
+	struct saying s = { advice, { 0, 0 } };
+
+	if (teller(advice))
+		krange_edit_each_in(addr, len, teller(advice), &s);
+}
+
+bool fm_krange_says(void *addr, size_t len, int advice, int *ret)
+{
+	struct saying s = { advice, { 0, 0 } };
+	uint64_t mask;
+	bool mine;
+
+	if (!teller(advice) || !fm_krange_in(addr, len) ||
+	    !fm_kranges_lock(&mask))
+		return false;
+	mine = !fm_overlaps(addr, len);
+	if (mine)
+		*ret = fm_sys_madvise(addr, len, advice);
+	if (mine && !*ret && !all_noted(addr, len, advice))
+		edit_locked(addr, len, teller(advice), &s);
+	fm_kranges_unlock(&mask);
+	return mine;
 }

@@ -192,8 +192,9 @@ void fm_krange_protected(const void *addr, size_t len, int prot)
 {
 }
 
-void fm_krange_said(const void *addr, size_t len, int advice)
+bool fm_krange_says(void *addr, size_t len, int advice, int *ret)
 {
+	return false;
 }
 
 _Atomic uint32_t fm_promotable; /* none, ever */

@@ -252,6 +252,53 @@ static void the_program_has_the_last_word(void **state)
 			 -ESTALE);
 }
 
+/* Said and noted in one: what does not last, or has failed, is not. */
+static void what_lasts_is_said_with_its_note(void **state)
+{
+	struct fm_krange r;
+	int err = 1;
+
+	add(0, 8, 1, 0);
+	assert_false(fm_krange_says(at(2), FM_PAGE, MADV_DONTNEED, &err));
+	assert_false(fm_krange_says(at(20), FM_PAGE, MADV_RANDOM, &err));
+	assert_true(fm_krange_says(at(2) + 1, FM_PAGE, MADV_RANDOM, &err));
+	assert_int_equal(err, -EINVAL);
+	assert_int_equal(fm_krange_list(NULL, &r, 1), 1);
+	assert_int_equal(r.said, MADV_NORMAL);
+	assert_int_equal(r.end - r.start, 8 * FM_PAGE);
+	assert_true(fm_krange_says(at(0), 8 * FM_PAGE, MADV_RANDOM, &err));
+	assert_int_equal(err, 0);
+	assert_int_equal(fm_krange_list(NULL, &r, 1), 1);
+	assert_int_equal(r.said, MADV_RANDOM);
+	assert_true(fm_krange_says(at(0), 8 * FM_PAGE, MADV_NORMAL, &err));
+	assert_int_equal(fm_krange_list(NULL, &r, 1), 1);
+	assert_int_equal(r.said, MADV_NORMAL);
+}
+
+/* What is as it was said costs no change of the table; nor is anything of ours
+ * left where the program has spoken. */
+static void what_is_noted_is_not_noted_again(void **state)
+{
+	struct fm_krange r;
+	uint32_t changes;
+	int err;
+
+	add(0, 8, 1, 0);
+	assert_int_equal(fm_krange_list(NULL, &r, 1), 1);
+	assert_int_equal(fm_krange_advise(r.id, r.start, r.end, MADV_RANDOM),
+			 0);
+	fm_krange_says(at(0), 8 * FM_PAGE, MADV_NORMAL, &err);
+	assert_int_equal(fm_krange_list(NULL, &r, 1), 1);
+	assert_false(r.advised);
+	changes = fm_krange_changes();
+	fm_krange_says(at(3), FM_PAGE, MADV_NORMAL, &err);
+	fm_krange_says(at(0), 8 * FM_PAGE, MADV_DOFORK, &err);
+	assert_int_equal(fm_krange_changes(), changes);
+	fm_krange_says(at(3), FM_PAGE, MADV_DONTFORK, &err);
+	assert_int_not_equal(fm_krange_changes(), changes);
+	fm_krange_says(at(3), FM_PAGE, MADV_DOFORK, &err);
+}
+
 /* Has the mapping at this address the flag that smaps calls so? */
 static bool has_flag(const void *addr, const char *flag)
 {
@@ -453,6 +500,8 @@ FM_UNIT(krange)
 				       again),
 		cmocka_unit_test_setup(what_is_marked_is_not_advised, again),
 		cmocka_unit_test_setup(the_program_has_the_last_word, again),
+		cmocka_unit_test_setup(what_lasts_is_said_with_its_note, again),
+		cmocka_unit_test_setup(what_is_noted_is_not_noted_again, again),
 		cmocka_unit_test_setup(
 			what_is_read_here_and_there_has_no_huge_pages, again),
 		cmocka_unit_test_setup(what_is_new_survives_an_older_call,
