@@ -7,12 +7,12 @@
  *
  * Each page belongs to a thread, which counts in it, by stores and by
  * pwrite(2), and finds what it left there, by loads, pread(2) and in what it
- * sends through a pipe. Others look at it, and never see the count go back. -f:
- * children of fork look, too, -c: another process opens the file, looks, and
- * goes, -w: parts are mapped a second time, another file takes their place, and
- * protections change. The changes are asked for at FASTMAP_SOCKET, by the whole
- * path FILE; without it (natively) there are none. -b:
- * after SECONDS the threads alone go on until the file was promoted TIMES
+ * sends through a pipe; between, it advises it. Others look at it, and never
+ * see the count go back. -f: children of fork look, too, -c: another process
+ * opens the file, looks, and goes, -w: parts are mapped a second time, another
+ * file takes their place, and protections change. The changes are asked for at
+ * FASTMAP_SOCKET, by the whole path FILE; without it (natively) there are none.
+ * -b: after SECONDS the threads alone go on until the file was promoted TIMES
  * times (promoting is refused while others have the file), at most a minute.
  * Exit status 0: all was right, and is in the file.
  */
@@ -120,6 +120,18 @@ static void store_by_pwrite(size_t page, uint64_t v)
 		bad("pwrite failed", page, (uint64_t)errno, 0);
 }
 
+/* Whoever serves it, and whoever does when it returns: nothing is lost. */
+static void say(size_t page, unsigned way)
+{
+	static const int what[] = { MADV_DONTNEED, MADV_WILLNEED, MADV_DOFORK,
+				    MADV_NORMAL };
+	char *at = base + page * PAGE;
+
+	if (way % 5 == 4 ? msync(at, PAGE, MS_ASYNC) :
+			   madvise(at, PAGE, what[way % 5]))
+		bad("advice failed", page, (uint64_t)errno, 0);
+}
+
 static void own(size_t page, unsigned way)
 {
 	static const char *const how[] = { "load", "load", "pread", "pipe" };
@@ -179,6 +191,8 @@ static void *worker(void *arg)
 
 		own(page, (unsigned)(next(&s) >> 8));
 		others(next(&s) % pages);
+		if (next(&s) % 4 == 0)
+			say(page, (unsigned)(next(&s) >> 8));
 		if (windows && !alone && next(&s) % 64 == 0)
 			window(next(&s) % pages, (unsigned)next(&s));
 		atomic_fetch_add(&done, 1);
