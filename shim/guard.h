@@ -155,6 +155,8 @@ struct fm_rw {
 	const struct iovec *iov;
 	int cnt;
 	void *arg;
+	/* NULL, or before it is called for the rest: the failure was ours */
+	void (*mend)(const struct fm_rw *rw);
 	struct fm_file *file; /* managed file behind fd, or NULL */
 	/* The system call for a part of the buffers, libc convention. Calls
 	 * that take no iovec are only ever given one element if iov has one. */

@@ -8,6 +8,9 @@
  * memory, for a pin held while a socket sleeps would keep other threads from
  * the page, and so does a file that is itself managed, since a write to it
  * may have to drop the very page that it is written from.
+ *
+ * Private pages the program may drop while a slow device lets it wait. What the
+ * kernel then could not use is the next piece.
  */
 #include "guard.h"
 
@@ -86,7 +89,7 @@ size_t fm_usable(const void *p, size_t len, bool in)
 
 	while (done < len) {
 		const char *at = (const char *)p + done;
-		struct fm_pin pin = FM_PIN_INIT;
+		struct fm_pin pin = FM_PIN_LETS;
 		size_t want = io_guard_fit(at, len - done, limit);
 		ssize_t got = fm_pin(&pin, at, want, in);
 
@@ -169,6 +172,13 @@ static void piece_unpin(struct piece *p)
 	fm_restore_signals(&p->mask); /* a handler may jump */
 }
 
+/* May the kernel stop where the program has dropped a page? It finds all of
+ * them where threads serve its own faults. */
+static bool may_stop(const struct fm_rw *rw)
+{
+	return fm_delivery() == FM_DELIVERY_THREAD || rw->in || !rw->atomic;
+}
+
 /* Pins as much as one system call may use. Splitting is worth while only in
  * large pieces. */
 static bool piece_pin(struct piece *p, const struct fm_rw *rw, struct cursor c,
@@ -180,6 +190,7 @@ static bool piece_pin(struct piece *p, const struct fm_rw *rw, struct cursor c,
 	if (p->len < left && (rw->atomic || p->len < SPLIT_MIN))
 		return false;
 	piece_hold(p);
+	p->pin.lets = may_stop(rw);
 	for (int i = 0; i < p->cnt; i++) {
 		const struct iovec *v = &p->iov[i];
 		ssize_t got = fm_pin(&p->pin, v->iov_base, v->iov_len, rw->in);
@@ -412,8 +423,23 @@ static size_t before_end(const struct fm_rw *rw, size_t done, size_t left)
 		       left;
 }
 
+/* Has the call come to pages that the program has dropped? Not pinned any
+ * more. */
+static bool piece_stopped(const struct fm_rw *rw, const struct piece *p,
+			  ssize_t *r)
+{
+	if (!p->pin.lost || *r == (ssize_t)p->len ||
+	    (*r < 0 && errno != EFAULT))
+		return false;
+	if (rw->mend)
+		rw->mend(rw);
+	if (*r < 0)
+		*r = 0;
+	return true;
+}
+
 static ssize_t piece_run(const struct fm_rw *rw, const struct cursor *c,
-			 size_t left, size_t done, size_t *ret_want)
+			 size_t left, size_t done, bool *ret_more)
 {
 	const off_t off =
 		rw->off == FM_HERE ? FM_HERE : rw->off + (off_t)done;
@@ -426,21 +452,24 @@ static ssize_t piece_run(const struct fm_rw *rw, const struct cursor *c,
 	p.held = false;
 	p.bounce = NULL;
 	p.beyond = is_beyond(rw, done);
-	*ret_want = left;
+	*ret_more = false;
 	if (!piece_pin(&p, rw, *c, left) && !piece_bounce(&p, rw, *c, left)) {
 		/* The transfer ends here. stdio would go on with what its
 		 * buffer takes, by instructions: SIGBUS. */
 		if (done && !p.usable)
 			return 0;
-		return piece_as_is(rw, &p, c, off);
+		r = piece_as_is(rw, &p, c, off);
+		*ret_more = rw->loop && r == (ssize_t)left;
+		return r;
 	}
-	*ret_want = p.len;
 	r = piece_call(rw, &p, p.iov, p.cnt, off);
 	if (r > 0 && p.bounce && rw->in)
 		r = deliver(&p, rw, *c, r);
 	saved = errno;
 	piece_drop(&p);
 	errno = saved;
+	*ret_more = piece_stopped(rw, &p, &r) ||
+		    (rw->loop && r == (ssize_t)p.len);
 	return r;
 }
 
@@ -450,11 +479,12 @@ static ssize_t run_pieces(const struct fm_rw *rw)
 	struct cursor c = { rw->iov, rw->cnt, 0 };
 	const size_t total = iov_total(rw->iov, rw->cnt);
 	const int saved = errno;
-	size_t done = 0, want;
+	size_t done = 0;
+	bool more;
 
 	do {
 		const size_t left = before_end(rw, done, total - done);
-		ssize_t r = piece_run(rw, &c, left, done, &want);
+		ssize_t r = piece_run(rw, &c, left, done, &more);
 
 		if (r < 0) {
 			if (!done)
@@ -463,10 +493,10 @@ static ssize_t run_pieces(const struct fm_rw *rw)
 			break;
 		}
 		done += (size_t)r;
-		if (!rw->loop || (size_t)r < want ||
-		    (rw->atomic && is_beyond(rw, done)))
+		if (!more || (rw->atomic && is_beyond(rw, done)))
 			break;
-		io_guard_advance(&c, want);
+		errno = saved;
+		io_guard_advance(&c, (size_t)r);
 	} while (done < total);
 	return (ssize_t)done;
 }

@@ -149,6 +149,12 @@ static void io_stdio_until(struct fm_rw *rw, FILE *fp)
 	rw->until = fp->_IO_read_end - fp->_IO_read_ptr + st.st_size - at;
 }
 
+/* libc has noted that the kernel could not use a page. */
+static void io_stdio_mend(const struct fm_rw *rw)
+{
+	((FILE *)rw->arg)->_flags &= ~_IO_ERR_SEEN;
+}
+
 /* The stream's lock makes the pieces one call. */
 size_t fm_stdio_guarded(FILE *fp, void *buf, size_t n, bool lock, bool in,
 			ssize_t (*call)(const struct fm_rw *,
@@ -163,6 +169,8 @@ size_t fm_stdio_guarded(FILE *fp, void *buf, size_t n, bool lock, bool in,
 
 	if (in)
 		io_stdio_until(&rw, fp);
+	if (!(fp->_flags & _IO_ERR_SEEN))
+		rw.mend = io_stdio_mend;
 	if (!lock)
 		return (size_t)fm_transfer(&rw);
 	flockfile(fp);

@@ -232,7 +232,7 @@ static ssize_t vm_piece(struct vm_call *v, struct iovec l, struct iovec r)
 {
 	const size_t limit = fm_pin_limit() / 2;
 	const size_t most = limit > 8192 ? limit - 4096 : 1024;
-	struct fm_pin pin = FM_PIN_INIT;
+	struct fm_pin pin = FM_PIN_LETS;
 	ssize_t n;
 
 	if (l.iov_len > r.iov_len)
@@ -253,6 +253,8 @@ static ssize_t vm_piece(struct vm_call *v, struct iovec l, struct iovec r)
 				   SYS_process_vm_readv, v->pid, &l, 1ul, &r,
 				   1ul, 0ul);
 	fm_unpin(&pin);
+	if (pin.lost && (n >= 0 || errno == EFAULT))
+		return n < 0 ? 0 : n; /* and the rest */
 	return n == (ssize_t)l.iov_len || n < 0 ? n : -n - 2; /* short */
 }
 

@@ -394,15 +394,20 @@ FM_UPCALL(bool, shim_is_me, void);
  * the whole buffer on and lets the kernel give its answer), or -errno: -EBUSY
  * if another of its ranges keeps the pages from coming (the same file pages in
  * another mapping). Memory that is not managed counts as usable and costs
- * nothing.
+ * nothing. Where `lets` is set before, the program may drop pages of private
+ * mappings under the call all the same (MADV_DONTNEED), and fm_unpin says so
+ * in `lost`: what the kernel then could not use it says by EFAULT or a short
+ * count, and the call goes on from there.
  */
 #define FM_PINS 8
 #define FM_PIN_MAX (1u << 20)
 struct fm_pin {
 	uint8_t n;
+	bool lets, lost;
 	uint16_t slot[FM_PINS];
 };
-#define FM_PIN_INIT { 0, { 0 } }
+#define FM_PIN_INIT { 0, false, false, { 0 } }
+#define FM_PIN_LETS { 0, true, false, { 0 } }
 ssize_t fm_pin(struct fm_pin *pin, const void *buf, size_t len, bool in);
 void fm_unpin(struct fm_pin *pin);
 size_t fm_pin_limit(void);

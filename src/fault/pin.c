@@ -197,7 +197,7 @@ ssize_t fm_pin(struct fm_pin *pin, const void *buf, size_t len, bool in)
 	FM_BLOCK_SIGNALS();
 	i = fm_pin_slot_get();
 	s = fm_pin_slot(i);
-	fm_pin_slot_set(i, a & ~FM_PAGE_MASK, a + len, in);
+	fm_pin_slot_set(i, a & ~FM_PAGE_MASK, a + len, in, pin->lets);
 	pin->slot[pin->n++] = (uint16_t)i;
 	got = settle_pin(s, a, a + len, in, pin->n == 1);
 	if (!got)
@@ -208,5 +208,5 @@ ssize_t fm_pin(struct fm_pin *pin, const void *buf, size_t len, bool in)
 void fm_unpin(struct fm_pin *pin)
 {
 	while (pin->n)
-		fm_pin_slot_put(pin->slot[--pin->n]);
+		pin->lost |= fm_pin_slot_put(pin->slot[--pin->n]);
 }

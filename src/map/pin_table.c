@@ -32,17 +32,22 @@ static FM_FAULT bool is_kind(const struct fm_pin_slot *s, enum kind kind)
 	       (kind == ANY || kind == INBOUND || atomic_load(&s->ready));
 }
 
+static FM_FAULT bool pin_table_over(const struct fm_pin_slot *s,
+				    const void *addr, size_t len)
+{
+	const uintptr_t a = (uintptr_t)addr;
+
+	return atomic_load(&s->hi) > a && atomic_load(&s->lo) < a + len;
+}
+
 static FM_FAULT bool overlaps(const void *addr, size_t len, enum kind kind)
 {
-	uintptr_t a = (uintptr_t)addr;
-
 	if (!atomic_load(&npins))
 		return false;
 	for (uint32_t i = 0, n = atomic_load(&top); i < n; i++) {
 		struct fm_pin_slot *s = fm_pin_slot(i);
 
-		if (atomic_load(&s->hi) > a && atomic_load(&s->lo) < a + len &&
-		    is_kind(s, kind))
+		if (pin_table_over(s, addr, len) && is_kind(s, kind))
 			return true;
 	}
 	return false;
@@ -85,6 +90,24 @@ FM_FAULT bool fm_pin_shut(struct fm_map *m, uint64_t i)
 		return true;
 	fm_mode_set(m, i, mode);
 	return false;
+}
+
+/* A pin that is published later finds the page locked, or gone. */
+FM_FAULT bool fm_pin_lets(const void *addr)
+{
+	const uint32_t n = atomic_load(&npins) ? atomic_load(&top) : 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct fm_pin_slot *s = fm_pin_slot(i);
+
+		if (pin_table_over(s, addr, FM_PAGE) &&
+		    atomic_load(&s->ready) && !atomic_load(&s->lets))
+			return false;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		if (pin_table_over(fm_pin_slot(i), addr, FM_PAGE))
+			atomic_store(&fm_pin_slot(i)->lost, 1);
+	return true;
 }
 
 static void pin_table_reset(void)
@@ -134,25 +157,30 @@ uint32_t fm_pin_slot_get(void)
 	}
 }
 
-void fm_pin_slot_set(uint32_t i, uintptr_t lo, uintptr_t hi, bool in)
+void fm_pin_slot_set(uint32_t i, uintptr_t lo, uintptr_t hi, bool in,
+		     bool lets)
 {
 	struct fm_pin_slot *s = fm_pin_slot(i);
 
 	atomic_store(&s->in, in);
+	atomic_store(&s->lets, lets);
+	atomic_store(&s->lost, 0);
 	atomic_store(&s->ready, 0);
 	atomic_store(&s->lo, lo);
 	atomic_fetch_add(&npins, 1);
 	atomic_store(&s->hi, hi);
 }
 
-void fm_pin_slot_put(uint32_t i)
+bool fm_pin_slot_put(uint32_t i)
 {
 	struct fm_pin_slot *s = fm_pin_slot(i);
+	const bool lost = atomic_load(&s->lost);
 
 	atomic_store(&s->hi, 0);
 	atomic_store(&s->lo, 0);
 	atomic_fetch_sub(&npins, 1);
 	atomic_store(&s->used, 0);
+	return lost;
 }
 
 FM_LIFE(pin_table, .level = FM_LIFE_FAULTS, .reset = pin_table_reset)

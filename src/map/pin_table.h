@@ -34,18 +34,24 @@ bool fm_pin_wait(const void *addr, size_t len);
  * has its pages uses it, and nothing has happened. */
 bool fm_pin_shut(struct fm_map *m, uint64_t i);
 
+/* [fault] The program drops a page of its own at addr, which is locked: each
+ * pin over it lets it, or looks again before it is used. They are told. */
+bool fm_pin_lets(const void *addr);
+
 /* One pin. */
 struct fm_pin_slot {
 	_Atomic uint32_t used;
-	_Atomic uint16_t in, ready; /* ready: its pages are there */
+	_Atomic uint8_t in, ready; /* ready: its pages are there */
+	_Atomic uint8_t lets, lost; /* see struct fm_pin */
 	_Atomic uintptr_t lo, hi;
 	char pad[FM_CACHELINE - 24];
 };
 
 /* [any] Take a slot, waiting for one if need be; publish the range [lo, hi) in
- * it; give it back. */
+ * it; give it back. Has a page been lost meanwhile? */
 uint32_t fm_pin_slot_get(void);
-void fm_pin_slot_set(uint32_t i, uintptr_t lo, uintptr_t hi, bool in);
-void fm_pin_slot_put(uint32_t i);
+void fm_pin_slot_set(uint32_t i, uintptr_t lo, uintptr_t hi, bool in,
+		     bool lets);
+bool fm_pin_slot_put(uint32_t i);
 /* [fault] */
 struct fm_pin_slot *fm_pin_slot(uint32_t i);

@@ -54,8 +54,7 @@ static void drop_private(struct fm_map *m, uint64_t i, void *arg)
 		fm_zap_now(d);
 		fm_page_lock(p);
 	}
-	if ((fm_mode(m, i) & PM_PRESENT) &&
-	    !fm_pinned(fm_map_addr(m, i), FM_PAGE))
+	if ((fm_mode(m, i) & PM_PRESENT) && fm_pin_lets(fm_map_addr(m, i)))
 		fm_zap_page(d, m, i);
 	else
 		fm_page_unlock(p);
