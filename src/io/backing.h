@@ -32,6 +32,10 @@ struct fm_backing_io {
 	/* [fault] NULL, or the same in the ring, for what is read ahead: as
 	 * struct fm_store_io says of its read. */
 	bool (*begin)(struct fm_ring *r, struct fm_io *io);
+	/* [fault] NULL, or: nobody wants io any more, which has been begun and
+	 * which the caller keeps as it is. It ends now, by -ECANCELED; if it is
+	 * just being begun or ended, nothing happens. */
+	void (*cancel)(struct fm_backing *s, struct fm_io *io);
 };
 
 struct fm_backing_kind {

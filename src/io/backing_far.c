@@ -60,13 +60,15 @@ struct far {
 	bool inherited; /* from the parent, whose thread does that */
 	unsigned slots; /* that there is memory for */
 	const char *text;
-	/* of the slots for reading ahead; and what waits for one */
+	/* of the slots for reading ahead: who wants the answer, or `nobody`;
+	 * and what waits for a slot */
 	struct fm_io *_Atomic ahead[FM_FAR_SLOTS], *_Atomic waits[WAITS];
 	struct fm_event *bell;
 	struct far *next;
 };
 
 static struct far *fars;
+static struct fm_io nobody;
 
 /* ---- waiting ------------------------------------------------------------- */
 
@@ -254,12 +256,15 @@ static FM_FAULT int ahead_claim(struct far *f)
 	return slot_claim(f, FM_FAR_SLOTS - FM_FAR_AHEAD, f->slots);
 }
 
+/* Once it is shown it may be cancelled, and used for something else. */
 static FM_FAULT void ahead_post(struct far *f, int i, struct fm_io *io)
 {
+	const uint64_t off = io->off, most =
+		(uint64_t)io->file->io->backing->size - off;
+	const uint64_t len = fm_least(io->len, most);
+
 	atomic_store(&f->ahead[i], io);
-	slot_post(f, i, io->off,
-		  fm_least(io->len, (uint64_t)io->file->io->backing->size -
-					    io->off));
+	slot_post(f, i, off, len);
 }
 
 /* Slots are free, perhaps: the first that wait have them. */
@@ -293,10 +298,16 @@ static FM_FAULT bool ahead_wait(struct far *f, struct fm_io *io)
 	return false;
 }
 
-/* NULL in its place, by one thread. */
+/* Another in its place, by one thread: from then on io is that one's. */
+static FM_FAULT bool ahead_put(struct fm_io *_Atomic *at, struct fm_io *io,
+			       struct fm_io *other)
+{
+	return io && atomic_compare_exchange_strong(at, &io, other);
+}
+
 static FM_FAULT bool ahead_take(struct fm_io *_Atomic *at, struct fm_io *io)
 {
-	return io && atomic_compare_exchange_strong(at, &io, NULL);
+	return ahead_put(at, io, NULL);
 }
 
 /* The helper has ended: was it too late for who lands what was begun? */
@@ -329,7 +340,7 @@ static FM_FAULT bool far_begin(struct fm_ring *r, struct fm_io *io)
 	return false;
 }
 
-static void ahead_end(struct far *f, struct fm_io *io, long res)
+static FM_FAULT void ahead_end(struct far *f, struct fm_io *io, long res)
 {
 	io->res = (int32_t)res;
 	fm_device_end(io);
@@ -347,10 +358,25 @@ static void far_land(struct far *f, unsigned i, bool gone)
 	if (!(done || gone) || !ahead_take(&f->ahead[i], io))
 		return;
 	if (done) {
-		res = slot_result(f, (int)i, io->buf);
+		res = io == &nobody ? 0 : slot_result(f, (int)i, io->buf);
 		slot_free(f, (int)i);
 	}
-	ahead_end(f, io, res);
+	if (io != &nobody)
+		ahead_end(f, io, res);
+}
+
+/* What has been asked for goes on, with its slot, until it is answered. */
+static FM_FAULT void far_cancel(struct fm_backing *s, struct fm_io *io)
+{
+	struct far *f = s->own;
+	bool ours = false;
+
+	for (unsigned i = 0; i < FM_FAR_SLOTS && !ours; i++)
+		ours = ahead_put(&f->ahead[i], io, &nobody);
+	for (unsigned k = 0; k < WAITS && !ours; k++)
+		ours = ahead_take(&f->waits[k], io);
+	if (ours)
+		ahead_end(f, io, -ECANCELED);
 }
 
 /* What waits is not begun any more. */
@@ -647,6 +673,7 @@ static int far_open(struct fm_backing *s, const char *where)
 static struct fm_backing_io calls FM_FAULT_CALLS = {
 	.read = far_read,
 	.begin = far_begin,
+	.cancel = far_cancel,
 };
 
 const struct fm_backing_kind fm_backing_far = {

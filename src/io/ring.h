@@ -82,6 +82,10 @@ unsigned fm_ring_look(struct fm_ring *r);
  * flight). */
 unsigned fm_ring_reap(struct fm_ring *r);
 unsigned fm_ring_inflight(const struct fm_ring *r);
+/* [fault] Nobody wants io, a read, any more, which cannot be used for anything
+ * else meanwhile. False: it ends when the device has answered. True: now, or,
+ * if it is just being begun or ended, soon: ask again. */
+bool fm_io_cancel(struct fm_io *io);
 /* Take a ring, submit one transfer, wait, give the ring back. Returns its
  * result. */
 long fm_io_once(struct fm_io *io);

@@ -54,6 +54,16 @@ static FM_FAULT long store_backing_wait(struct fm_io *io)
 			       io->len);
 }
 
+FM_FAULT bool fm_io_cancel(struct fm_io *io)
+{
+	struct fm_backing *s = io->file->io->backing;
+
+	if (!s || !s->kind->io->cancel)
+		return false;
+	s->kind->io->cancel(s, io);
+	return true;
+}
+
 static FM_FAULT bool store_backing_begin(struct fm_ring *r, struct fm_io *io)
 {
 	const struct fm_backing *s = io->file->io->backing;

@@ -2,6 +2,7 @@
 #include "chunk_priv.h"
 
 #include "base/lock.h"
+#include "base/pause.h"
 #include "cache/cache.h"
 #include "file/file.h"
 #include "map/map.h"
@@ -251,14 +252,16 @@ FM_FAULT void fm_chunk_map(struct fm_chunk *c, struct fm_map *m)
 		fm_frame_copied(fm_now_ns() - from);
 }
 
-static FM_FAULT void wait_change(struct fm_chunk *c, uint32_t s)
+/* NULL: as long as it takes. */
+static FM_FAULT void wait_change(struct fm_chunk *c, uint32_t s,
+				 const struct timespec *most)
 {
 	for (int i = 0; i < 2000; i++) {
 		if (atomic_load(&c->state) != s)
 			return;
 		fm_cpu_relax();
 	}
-	fm_futex_wait(&c->state, s, NULL);
+	fm_futex_wait(&c->state, s, most);
 }
 
 /* Find the chunk over page fp; when it has landed, it becomes ours. */
@@ -293,7 +296,7 @@ FM_FAULT bool fm_chunk_take(struct fm_map *m, uint64_t i, int64_t *ret_first,
 		}
 		if (s == CH_READY)
 			break;
-		wait_change(c, s);
+		wait_change(c, s, NULL);
 	}
 	*ret_first = (int64_t)(c->first - m->pgoff);
 	*ret_n = c->n;
@@ -317,12 +320,15 @@ FM_FAULT void fm_chunk_kill(struct fm_file *f, uint64_t first, uint64_t stop)
 }
 
 /* One of those that cover a page of the range, dead and, unless it is in
- * flight, ours. NULL: there is none. */
+ * flight, ours; if it is, it ends now where it can be (under the lock: it stays
+ * what it is). NULL: there is none. */
 static struct fm_chunk *chunk_condemn(struct fm_file *f, uint64_t first,
-				      uint64_t stop, uint32_t *ret_state)
+				      uint64_t stop, uint32_t *ret_state,
+				      bool *ret_again)
 {
 	struct fm_chunk *c = NULL;
 
+	*ret_again = false;
 	fm_lock(&fm_chunk_lock);
 	for (int k = 0; k < fm_chunk_top() && !c; k++)
 		if (fm_chunk_covers(&fm_chunks[k], f, first, stop))
@@ -332,19 +338,22 @@ static struct fm_chunk *chunk_condemn(struct fm_file *f, uint64_t first,
 		atomic_store(&c->dead, true);
 		if (*ret_state == CH_READY || *ret_state == CH_QUEUED)
 			atomic_store(&c->state, CH_TAKING);
+		*ret_again = *ret_state == CH_INFLIGHT && fm_io_cancel(&c->io);
 	}
 	fm_unlock(&fm_chunk_lock);
 	return c;
 }
 
-/* Returns one that is in flight, in *ret_state, or NULL: none is left. */
+/* Returns one that is in flight, in *ret_state, or NULL: none is left. *again:
+ * it may be cancelled at the next call. */
 static struct fm_chunk *forget_landed(struct fm_file *f, uint64_t first,
-				      uint64_t stop, uint32_t *ret_state)
+				      uint64_t stop, uint32_t *ret_state,
+				      bool *ret_again)
 {
 	struct fm_chunk *c = NULL;
 
 	while (fm_chunk_top() &&
-	       (c = chunk_condemn(f, first, stop, ret_state))) {
+	       (c = chunk_condemn(f, first, stop, ret_state, ret_again))) {
 		if (*ret_state != CH_READY && *ret_state != CH_QUEUED)
 			break;
 		fm_count(&f->st->ahead_waste, c->charged ? 0 : c->n);
@@ -358,18 +367,21 @@ static struct fm_chunk *forget_landed(struct fm_file *f, uint64_t first,
 
 void fm_chunk_forget(struct fm_file *f, uint64_t first, uint64_t stop)
 {
+	const struct timespec soon = { 0, FM_PAUSE_US * 1000 };
 	struct fm_chunk *c;
 	uint32_t s;
+	bool again;
 
-	while ((c = forget_landed(f, first, stop, &s)))
-		wait_change(c, s);
+	while ((c = forget_landed(f, first, stop, &s, &again)))
+		wait_change(c, s, again ? &soon : NULL);
 }
 
 bool fm_chunk_forget_landed(struct fm_file *f, uint64_t first, uint64_t stop)
 {
 	uint32_t s;
+	bool again;
 
-	return !forget_landed(f, first, stop, &s);
+	return !forget_landed(f, first, stop, &s, &again);
 }
 
 /* ---- start ------------------------------------------------------------- */

@@ -44,6 +44,17 @@ static void bad_close(void *handle)
 	fclose(f);
 }
 
+/* Each page has bytes of its own. */
+static int bad_late(char *buf, size_t n, uint64_t off)
+{
+	static atomic_uint turn;
+
+	usleep(turn++ * 2654435761u >> 20);
+	for (size_t k = 0; k < n; k++)
+		buf[k] = (char)((off + k) / 4096 * 37 % 251 + 1);
+	return 0;
+}
+
 static int bad_pread(void *handle, void *buf, size_t n, uint64_t off)
 {
 	(void)handle;
@@ -54,6 +65,8 @@ static int bad_pread(void *handle, void *buf, size_t n, uint64_t off)
 		under_way--;
 		return 0;
 	}
+	if (!strcmp(what, "late"))
+		return bad_late(buf, n, off);
 	if (!strcmp(what, "hangs"))
 		pause();
 	if (!strcmp(what, "hangs later") && off + n > BAD)

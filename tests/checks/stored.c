@@ -11,6 +11,9 @@
  *	                     at bytes that have to be those of WHOLE
  *	stored lied WHOLE FILE   some bytes cannot be had, all others are those
  *	                     of WHOLE
+ *	stored silent FILE   from some page on there is no answer
+ *	stored unmaps FILE   what is just being read is unmapped: badstore's
+ *	                     "late"
  *	stored deny CALL PROGRAM ARGS   without a system call, EPERM
  */
 #include "../contract/ct.h"
@@ -542,6 +545,79 @@ static int lied(const char *path_of_whole)
 	return 0;
 }
 
+/* ---- what is unmapped while it is read ahead ----------------------------- */
+
+/* The second time all who read for us wait. */
+static int silent(void)
+{
+	struct timespec a, b;
+
+	size = (size_t)lseek(fd, 0, SEEK_END);
+	alarm(60);
+	for (int k = 0; k < 2; k++) {
+		unsigned char *p = map(size, PROT_READ, MAP_SHARED, 0);
+
+		if (!k)
+			say("silent: first %d", p[0]);
+		madvise(p, size, MADV_WILLNEED);
+		usleep(300000);
+		clock_gettime(CLOCK_MONOTONIC, &a);
+		munmap(p, size);
+		clock_gettime(CLOCK_MONOTONIC, &b);
+		say("silent: unmapped at once %d", b.tv_sec - a.tv_sec < 3);
+	}
+	return 0;
+}
+
+#define LATE_LOOPS 150
+
+static unsigned late_byte(size_t page)
+{
+	return (unsigned)(page * 37 % 251 + 1);
+}
+
+static unsigned late_wrong(const unsigned char *p, size_t page)
+{
+	return p[page * PAGE] != late_byte(page) ||
+	       p[page * PAGE + PAGE - 1] != late_byte(page);
+}
+
+static void *unmapper(void *arg)
+{
+	unsigned seed = (unsigned)(uintptr_t)arg;
+	uintptr_t wrong = 0;
+
+	for (int k = 0; k < LATE_LOOPS; k++) {
+		unsigned char *p = map(size, PROT_READ, MAP_SHARED, 0);
+		const size_t from = (size_t)rand_r(&seed) % (size / PAGE);
+
+		madvise(p + from * PAGE, size - from * PAGE, MADV_WILLNEED);
+		usleep((unsigned)rand_r(&seed) % 3000);
+		for (int n = rand_r(&seed) % 3; n; n--)
+			wrong += late_wrong(p, (size_t)rand_r(&seed) %
+						       (size / PAGE));
+		munmap(p, size);
+	}
+	return (void *)wrong;
+}
+
+static int unmaps(void)
+{
+	uintptr_t wrong = 0;
+	pthread_t t[3];
+	void *r;
+
+	size = (size_t)lseek(fd, 0, SEEK_END);
+	for (uintptr_t k = 0; k < 3; k++)
+		pthread_create(&t[k], NULL, unmapper, (void *)(k + 1));
+	for (int k = 0; k < 3; k++) {
+		pthread_join(t[k], &r);
+		wrong += (uintptr_t)r;
+	}
+	say("unmaps: %d wrong", (int)wrong);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	bool what = argc > 2;
@@ -557,6 +633,10 @@ int main(int argc, char **argv)
 		return refused();
 	if (what && !strcmp(argv[1], "streams"))
 		return streams();
+	if (what && !strcmp(argv[1], "silent"))
+		return silent();
+	if (what && !strcmp(argv[1], "unmaps"))
+		return unmaps();
 	if (argc > 3)
 		return strcmp(argv[1], "lied") ? killed(argv[2]) :
 						 lied(argv[2]);
