@@ -7,6 +7,7 @@
 #include "base/life.h"
 #include "base/lock.h"
 #include "base/sys.h"
+#include "base/text.h"
 #include "engine.h"
 #include "policy.h"
 
@@ -38,12 +39,13 @@ static struct fm_backing *source_find(const char *text)
 	return s;
 }
 
-static struct fm_backing *source_new(const char *text)
+static struct fm_backing *source_new(const char *text, const char *path)
 {
 	struct fm_backing *s = fm_alloc(sizeof(*s));
 
 	if (!s)
 		return NULL;
+	fm_join(s->path, sizeof(s->path), path, "", "");
 	s->text = text; /* sets are kept, and so are their texts */
 	for (size_t i = 0; !s->kind && i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (!strncmp(text, kinds[i]->prefix, strlen(kinds[i]->prefix)))
@@ -72,14 +74,15 @@ static int open_source(struct fm_backing *s)
 	return err;
 }
 
-struct fm_backing *fm_backing_of(const char *text, int *ret_err)
+struct fm_backing *fm_backing_of(const char *text, const char *path,
+				 int *ret_err)
 {
 	struct fm_backing *s;
 
 	FM_HOLD(&lock);
 	s = source_find(text);
 	if (!s)
-		s = source_new(text);
+		s = source_new(text, path);
 	*ret_err = s ? open_source(s) : -ENOMEM;
 	return *ret_err ? NULL : s;
 }
@@ -113,7 +116,7 @@ struct fm_backing *fm_backing_by_fd(int fd, int *ret_err)
 	    !fm_proc_fd_path(fd, path, sizeof(path)))
 		return NULL;
 	p = fm_policy_for(path);
-	return p && p->source ? fm_backing_of(p->source, ret_err) : NULL;
+	return p && p->source ? fm_backing_of(p->source, path, ret_err) : NULL;
 }
 
 int64_t fm_backing_size(const struct fm_backing *s)

@@ -54,9 +54,11 @@ struct fm_backing {
 	void *own;    /* the kind's */
 	bool open, told;
 	char why[200]; /* it could not be opened */
+	char path[256]; /* of the first file that has it, for what is said */
 	struct fm_backing *next;
 };
 
-/* [any] The source with this text, opened if it has not been. NULL: it cannot
- * be had, which is said once; *ret_err is -errno. */
-struct fm_backing *fm_backing_of(const char *text, int *ret_err);
+/* [any] The source with this text, that of `path`, opened. NULL: it cannot be
+ * had, which is said once; *ret_err is -errno. */
+struct fm_backing *fm_backing_of(const char *text, const char *path,
+				 int *ret_err);

@@ -59,7 +59,8 @@ struct far {
 	bool pumped; /* a thread of ours takes what was read ahead */
 	bool inherited; /* from the parent, whose thread does that */
 	unsigned slots; /* that there is memory for */
-	const char *text;
+	const char *text, *path;
+	_Atomic uint64_t since_ms[FM_FAR_SLOTS]; /* for reading ahead: posted */
 	/* of the slots for reading ahead: who wants the answer, or `nobody`;
 	 * and what waits for a slot */
 	struct fm_io *_Atomic ahead[FM_FAR_SLOTS], *_Atomic waits[WAITS];
@@ -110,11 +111,30 @@ static FM_FAULT bool far_gone(struct far *f)
 }
 
 /* As a hard mount: it goes on waiting, and has said so. */
-static FM_FAULT void say_waits(struct far *f, const struct fm_wait *w)
+static FM_FAULT void say_silent(struct far *f)
 {
-	if (!fm_wait_on(w) && !atomic_exchange(&f->told, true))
-		fm_log(FM_LOG_WARN, "source %s: no answer; waiting for it",
-		       f->text);
+	if (!atomic_exchange(&f->told, true))
+		fm_log(FM_LOG_WARN, "%s: its source %s has not answered for "
+		       "%u s, and who reads it waits: what it reads from is "
+		       "away or slow; to have an error instead (SIGBUS, EIO), "
+		       "end its " HELPER, f->path, f->text,
+		       (fm_tune.patience_ms + 999) / 1000);
+}
+
+static FM_FAULT bool say_waits(struct far *f, const struct fm_wait *w)
+{
+	const bool late = !fm_wait_on(w);
+
+	if (late)
+		say_silent(f);
+	return late;
+}
+
+/* It has answered one that was late: the next one is said again. */
+static FM_FAULT void far_speaks(struct far *f, bool late)
+{
+	if (late)
+		atomic_store(&f->told, false);
 }
 
 /* ---- slots --------------------------------------------------------------- */
@@ -230,6 +250,7 @@ static FM_FAULT long far_read(struct fm_backing *s, void *buf, uint64_t off,
 	struct far *f = s->own;
 	const struct fm_wait w = fm_wait_for(fm_tune.patience_ms);
 	const int i = claim_wait(f);
+	bool late = false;
 	uint32_t state;
 	long res;
 
@@ -242,8 +263,9 @@ static FM_FAULT long far_read(struct fm_backing *s, void *buf, uint64_t off,
 			break;
 		if (far_gone(f))
 			return -EIO; /* and nobody needs the slot */
-		say_waits(f, &w);
+		late |= say_waits(f, &w);
 	}
+	far_speaks(f, late);
 	res = slot_result(f, i, buf);
 	slot_free(f, i);
 	return res;
@@ -263,6 +285,7 @@ static FM_FAULT void ahead_post(struct far *f, int i, struct fm_io *io)
 		(uint64_t)io->file->io->backing->size - off;
 	const uint64_t len = fm_least(io->len, most);
 
+	atomic_store(&f->since_ms[i], fm_now_ms());
 	atomic_store(&f->ahead[i], io);
 	slot_post(f, i, off, len);
 }
@@ -348,6 +371,19 @@ static FM_FAULT void ahead_end(struct far *f, struct fm_io *io, long res)
 	fm_event_raise(f->bell);
 }
 
+/* Who waits for what is read ahead waits in another room, and says nothing. One
+ * that nobody wants any more keeps others from a slot. */
+static void ahead_look(struct far *f, unsigned i, const struct fm_io *io,
+		       bool done)
+{
+	const uint64_t since = atomic_load(&f->since_ms[i]);
+	const bool late = io && fm_now_ms() > since + fm_tune.patience_ms;
+
+	if (late && !done)
+		say_silent(f);
+	far_speaks(f, late && done);
+}
+
 static void far_land(struct far *f, unsigned i, bool gone)
 {
 	struct fm_io *io = atomic_load(&f->ahead[i]);
@@ -355,6 +391,7 @@ static void far_land(struct far *f, unsigned i, bool gone)
 	const bool done = io && slot_done(f, i, &word);
 	long res = -EIO;
 
+	ahead_look(f, i, io, done || gone);
 	if (!(done || gone) || !ahead_take(&f->ahead[i], io))
 		return;
 	if (done) {
@@ -447,6 +484,7 @@ static void far_forked(void)
 	for (struct far *f = fars; f; f = f->next) {
 		f->pumped = false;
 		f->inherited = true;
+		f->told = false;
 		memset(&f->ahead, 0, sizeof(f->ahead));
 		memset(&f->waits, 0, sizeof(f->waits));
 	}
@@ -656,6 +694,7 @@ static int far_open(struct fm_backing *s, const char *where)
 		return -ENOMEM;
 	f->sock = -1;
 	f->text = s->text;
+	f->path = s->path;
 	err = far_start(s, f);
 	if (err) {
 		far_drop(f);

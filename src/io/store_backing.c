@@ -20,7 +20,7 @@ static bool store_backing_takes(struct fm_file *f, int fd,
 
 	if (!fm_sourced() || !f->policy->source || st->st_size)
 		return false;
-	f->io->backing = fm_backing_of(f->policy->source, &err);
+	f->io->backing = fm_backing_of(f->policy->source, f->path, &err);
 	if (f->io->backing)
 		f->io->device = fm_device_of(f->io->backing->dev);
 	return f->io->backing;

@@ -417,7 +417,7 @@ static int source_ready(struct fm_mmap_request *q)
 		return 0;
 	if (q->shared && (q->prot & PROT_WRITE))
 		return -EACCES; /* as on a read-only file system */
-	fm_backing_of(q->source, &err);
+	fm_backing_of(q->source, q->path, &err);
 	return err;
 }
 

@@ -148,9 +148,9 @@ static void files_are_one(void **state)
 	int err;
 
 	make_parts(dir, source, sizeof(source));
-	s = fm_backing_of(source, &err);
+	s = fm_backing_of(source, "/far", &err);
 	assert_non_null(s);
-	assert_ptr_equal(fm_backing_of(source, &err), s);
+	assert_ptr_equal(fm_backing_of(source, "/far", &err), s);
 	assert_int_equal(fm_backing_size(s), 11);
 	/* no more than one part at a time; the caller takes it up again */
 	assert_int_equal(fm_backing_read(s, buf, 1, 30), 2);
@@ -164,7 +164,8 @@ static void files_that_are_not(void **state)
 {
 	int err;
 
-	assert_null(fm_backing_of("files:/tmp/fm_parts.none/index", &err));
+	assert_null(fm_backing_of("files:/tmp/fm_parts.none/index",
+				  "/far", &err));
 	assert_int_equal(err, -ENOENT);
 }
 
