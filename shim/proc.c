@@ -135,6 +135,8 @@ void fm_fork_begin(void)
 	/* The child may execute a program that reads what we have stored. */
 	if (fm_whoami() == FM_ME)
 		fm_engine_flush_for_fork();
+	/* Here once, not in each child that ends so. */
+	(void)FM_FOUND(_exit);
 	if (fork_unused())
 		return;
 	fm_fork_prepare();
