@@ -102,14 +102,18 @@ static void peers_places_path_of(const struct fm_place *p, const char *in,
 	fm_join(path, FM_PLACE_PATH, in, NAME, p == places ? "" : end);
 }
 
+static bool is_right_for(const struct fm_place *p, const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && st->st_uid == p->owner &&
+	       !(st->st_mode & OTHERS & ~(mode_t)peers_places_mode_of(p));
+}
+
 /* Is the open file the one that all who trust it agree on? */
 static bool is_it(const struct fm_place *p, int fd, const char *path)
 {
 	struct stat st, named;
 
-	return !fm_sys_fstat(fd, &st) && S_ISREG(st.st_mode) &&
-	       st.st_uid == p->owner &&
-	       !(st.st_mode & OTHERS & ~(mode_t)peers_places_mode_of(p)) &&
+	return !fm_sys_fstat(fd, &st) && is_right_for(p, &st) &&
 	       !fm_sys_lstat(path, &named) && named.st_ino == st.st_ino &&
 	       named.st_dev == st.st_dev;
 }
@@ -147,6 +151,8 @@ static int open_there(const struct fm_place *p, const char *path)
 		return fd;
 	if (fd >= 0)
 		fm_sys_close(fd);
+	else if (fd == -EPERM) /* a filter says so, whatever is there */
+		return -EACCES;
 	else if (fd != -EACCES && fd != -ELOOP && fd != -ENXIO &&
 		 fd != -EISDIR)
 		return fd;
@@ -157,7 +163,20 @@ static int open_there(const struct fm_place *p, const char *path)
 		       : -EPERM;
 }
 
-/* Root puts what is right in the place of what is not: nobody trusts that. */
+/* Root puts what is right in the place of what is not: nobody trusts that. What
+ * is right has the claims of all. */
+static int make_way(const struct fm_place *p, const char *path)
+{
+	struct stat st;
+
+	if (fm_sys_lstat(path, &st))
+		return -EPERM;
+	if (is_right_for(p, &st))
+		return open_there(p, path); /* another one by now */
+	fm_sys_unlink(path);
+	return -ENOENT;
+}
+
 static int open_place(const struct fm_place *p)
 {
 	const char *in = folder();
@@ -171,10 +190,8 @@ static int open_place(const struct fm_place *p)
 		return -EPERM;
 	peers_places_path_of(p, in, path);
 	fd = open_there(p, path);
-	if (fd == -EPERM && !user) {
-		fm_sys_unlink(path);
-		fd = -ENOENT;
-	}
+	if (fd == -EPERM && !user)
+		fd = make_way(p, path);
 	if (fd != -ENOENT || (user && user != p->owner))
 		return fd;
 	fd = peers_places_make(p, in, path);
