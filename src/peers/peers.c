@@ -97,15 +97,38 @@ static bool yield_to_others(struct fm_file *f, enum fm_server_reason why)
 	return wait_for_engines(f, true, fm_tune.peers_soon_ms);
 }
 
+bool fm_peers_children_can_ask(void)
+{
+	return fm_sys_confined() || fm_places_open_anew();
+}
+
+/* Whoever is claimed from in one of them only is not waited for as long. */
+static int all_places(const struct fm_file *f)
+{
+	const struct fm_wait w = fm_wait_for(fm_tune.moment_ms);
+
+	while (!fm_places_found())
+		if (!fm_wait_on(&w)) {
+			fm_log(FM_LOG_ERROR, "%s: a child of fork cannot ask "
+			       "its parent for it: no descriptors, or no "
+			       "memory", f->path);
+			return -EAGAIN;
+		}
+	return 0;
+}
+
 /* Readers beside readers may go on; they learn of the claim at the next
  * bell. */
-void fm_peers_join(struct fm_file *f, bool writable)
+int fm_peers_join(struct fm_file *f, bool writable)
 {
+	const int err = writable ? all_places(f) : 0;
+
 	fm_registry_claim(f, FM_CLAIM_KERNEL);
 	if (!fm_registry_engines(f, writable))
-		return;
+		return err;
 	fm_registry_notify();
 	wait_for_engines(f, writable, fm_tune.patience_ms);
+	return err;
 }
 
 bool fm_peers_stores(struct fm_file *f)

@@ -47,9 +47,11 @@ void fm_peers_wait(struct fm_file *f);
  * thread; is that so much that it is better not done? */
 uint32_t fm_peers_cost(void);
 bool fm_peers_weary(void);
-/* [plain] We are going to map f by the kernel: whoever serves it has demoted it
- * when this returns (writable: whoever reads it by an engine, too). */
-void fm_peers_join(struct fm_file *f, bool writable);
+/* [plain] In a child of fork that is going to map f by the kernel: whoever
+ * serves it has demoted it when this returns (writable: whoever reads it by an
+ * engine, too). 0; -errno: the parent cannot be asked, for want of descriptors
+ * or memory. */
+int fm_peers_join(struct fm_file *f, bool writable);
 /* [plain] Under the space lock: a mapping of f that may be stored to becomes
  * the kernel's, which serves f here already. True: others who read it by an
  * engine are slow, as FM_PEERS_SLOW. */
@@ -71,8 +73,10 @@ void fm_peers_reset(void);
 /* [plain] The descriptors whose life is our claims', for the guardian to keep
  * until the last page is written: FM_CLAIM_FDS, -1: none. */
 void fm_peers_fds(int *ret);
-/* [any] Is there anybody whom a child of fork could ask for f? */
+/* [plain] Before a fork: is there anybody whom its child could ask for f?
+ * children: for any file at all, as far as the ways are there? */
 bool fm_peers_can_ask(const struct fm_file *f);
+bool fm_peers_children_can_ask(void);
 
 /* The rest of what other rooms may use. */
 #include "async.h"

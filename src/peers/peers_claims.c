@@ -116,16 +116,27 @@ static void claim_again(void)
 	}
 }
 
+/* Nobody hears them there any more. */
+static void claims_end(void)
+{
+	struct fm_file *f;
+
+	fm_for_each_file(f, id)
+		if (claims[id] == FM_CLAIM_READ || claims[id] == FM_CLAIM_WRITE)
+			fm_peers_demote(f, FM_WHY_REGISTRY);
+}
+
 /* What root makes later is for files that are claimed already, too. */
 void fm_claims_look(void)
 {
 	for (unsigned k = 0; k < FM_PLACES; k++) {
 		const bool was = fm_place_at(k)->fd >= 0;
-		int old;
+		int old, now = fm_place_look(k, &old);
 
-		if (fm_place_look(k, &old) || (was && old < 0))
-			continue;
-		claim_again();
+		if (now > 0)
+			claim_again();
+		else if (was && fm_place_at(k)->fd < 0)
+			claims_end();
 		fm_fd_drop(old);
 	}
 }

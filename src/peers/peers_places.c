@@ -15,6 +15,8 @@
  *
  * Who may put what into which: peers_registry.c.
  */
+#include <sys/resource.h>
+
 #include "base/fds.h"
 #include "base/lock.h"
 #include "base/proc.h"
@@ -198,23 +200,37 @@ static int open_place(const struct fm_place *p)
 	return fd == -EEXIST ? open_there(p, path) : fd;
 }
 
-static int open_quietly(struct fm_place *p)
+/* Where the program has taken every number that of *old is given up first. */
+static int open_instead(const struct fm_place *p, int *old)
 {
 	int fd = open_place(p);
 
+	if (fd != -EMFILE || *old < 0)
+		return fd;
+	fm_fd_drop(*old);
+	*old = -1;
+	return open_place(p);
+}
+
+static int place_opened(struct fm_place *p, int fd)
+{
 	fd = fd < 0 ? fd : fm_fd_raise(fd);
 	p->state = fd < 0 ? fd : 0;
 	if (fd < 0)
 		return fd;
 	p->fd = fd;
+	p->lost = false;
 	return 0;
 }
 
-/* Guardian and watcher go over to it. */
-static int open_as(struct fm_place *p)
+/* Guardian and watcher go over to it. The guardian keeps the claims of *old. */
+static int open_as(struct fm_place *p, int *old)
 {
-	int err = open_quietly(p);
+	int fd = open_instead(p, old), err;
 
+	if (*old < 0)
+		p->fd = -1;
+	err = place_opened(p, fd);
 	if (err)
 		return err;
 	fm_backup_registry((unsigned)(p - places), p->fd);
@@ -222,31 +238,36 @@ static int open_as(struct fm_place *p)
 	return 0;
 }
 
+/* 0, or -EPERM: it is of no use, and no other can be had. 1: it is not. */
+static int still_it(const struct fm_place *p, int fd)
+{
+	const char *in = folder();
+	char path[FM_PLACE_PATH];
+	struct stat st;
+
+	if (!in) /* the program has changed its root */
+		return fm_sys_fstat(fd, &st) || !st.st_nlink ? -EPERM : 0;
+	peers_places_path_of(p, in, path);
+	return !peers_places_is_safe_folder(in) || !is_it(p, fd, path);
+}
+
 int fm_place_look(unsigned k, int *ret_old)
 {
 	struct fm_place *p = &places[k];
-	char path[FM_PLACE_PATH];
-	const char *in;
-	struct stat st;
-	int old;
+	int old, state;
 
 	fm_place_fd(k);
 	old = p->fd;
 	*ret_old = -1;
-	if (old < 0)
-		return k ? -ENOENT : open_as(p);
-	in = folder();
-	if (!in) /* the program has changed its root */
-		return p->state = fm_sys_fstat(old, &st) || !st.st_nlink ?
-				  -EPERM : 0;
-	if (peers_places_is_safe_folder(in)) {
-		peers_places_path_of(p, in, path);
-		if (is_it(p, old, path))
-			return p->state = 0;
-	}
-	if (!open_as(p))
-		*ret_old = old;
-	return p->state; /* what is there is of no use: the old one stays */
+	if (old < 0 && k)
+		return -ENOENT;
+	state = old < 0 ? 1 : still_it(p, old);
+	if (state <= 0)
+		return p->state = state;
+	if (open_as(p, &old))
+		return p->state; /* what is there is of no use */
+	*ret_old = old;
+	return 1;
 }
 
 static int peers_places_of(uid_t owner)
@@ -259,17 +280,17 @@ static int peers_places_of(uid_t owner)
 
 int fm_place_open(uid_t owner)
 {
-	int err, k = peers_places_of(owner);
+	int err, none = -1, k = peers_places_of(owner);
 
 	for (int i = 1; k < 0 && i < FM_PLACES; i++)
-		if (places[i].fd < 0)
+		if (places[i].fd < 0 && !places[i].lost)
 			k = i;
 	if (k < 0)
 		return -ENFILE;
 	places[k].owner = owner;
 	if (places[k].fd >= 0)
 		return k;
-	err = open_as(&places[k]);
+	err = open_as(&places[k], &none);
 	return err ? err : k;
 }
 
@@ -285,13 +306,64 @@ bool fm_place_appears(void)
 	return !fm_sys_lstat(path, &st) && st.st_uid == places->owner;
 }
 
-/* Each with a description of its own. Guardian and watcher are the parent's. */
+/* ---- fork ---------------------------------------------------------------- */
+
+/* By this path, with a number that may be used? Where the program has taken
+ * all the others it is that of fd. */
+static bool opens_anew(const struct fm_place *p, int fd, const char *path)
+{
+	struct rlimit rl = { 0, 0 };
+
+	fm_sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &rl);
+	return (rlim_t)fd < rl.rlim_cur && is_it(p, fd, path) &&
+	       !fm_sys4(SYS_faccessat2, AT_FDCWD, path, R_OK | W_OK,
+			AT_EACCESS);
+}
+
+bool fm_places_open_anew(void)
+{
+	char path[FM_PLACE_PATH];
+	bool can = true;
+
+	for (unsigned k = 0; k < FM_PLACES && can; k++) {
+		const int fd = fm_place_fd(k);
+		const char *in = fd < 0 ? NULL : folder();
+
+		if (in)
+			peers_places_path_of(&places[k], in, path);
+		can = fd < 0 || (in && opens_anew(&places[k], fd, path));
+	}
+	return can;
+}
+
 void fm_places_forked(int old[FM_PLACES])
 {
 	for (unsigned k = 0; k < FM_PLACES; k++) {
 		old[k] = places[k].fd;
 		places[k].fd = -1;
-		if (old[k] >= 0)
-			open_quietly(&places[k]);
 	}
+}
+
+/* With a description of its own. Guardian and watcher are the parent's. The
+ * claims that go with a number that is given up are the parent's, who has
+ * another. */
+void fm_place_forked(unsigned k, int *old)
+{
+	struct fm_place *p = &places[k];
+
+	if (*old >= 0)
+		p->lost = place_opened(p, open_instead(p, old)) != 0;
+}
+
+bool fm_places_found(void)
+{
+	bool all = true;
+
+	for (unsigned k = 0; k < FM_PLACES; k++) {
+		int none = -1;
+
+		if (places[k].lost && open_as(&places[k], &none))
+			all = false;
+	}
+	return all;
 }

@@ -26,11 +26,15 @@ struct fm_peers_wish;
  * at, of: by number, or by owner; -ENOENT. fd: its descriptor, found again if
  * the program has closed it, or -1. open: as `of`, opened if need be,
  * made if it is ours; the number or -errno. look: at one that is open, or at
- * root's; 0: it can be trusted. *ret_old: the descriptor that it had if it is
- * another one now, to be dropped, or -1. state: what that said, or the last
- * attempt to open it; -EPERM: the name is somebody else's. appears: is there
- * one of root's? nowhere: no folder for any. forked: all anew, *old is the
- * parent's.
+ * root's; 0: it can be trusted. 1: so can another one that is open now;
+ * *ret_old: the descriptor that it had, to be dropped, or -1. -errno: no other
+ * can be had, nor may the old one be open any more. state: what that said, or
+ * the last attempt to open it; -EPERM: the name is somebody else's. appears: is
+ * there one of root's? nowhere: no folder for any. open_anew: could a child of
+ * fork open them all? forked, in the child: none is open, old[] are the
+ * parent's; then for each: open it, *old is to be dropped, or -1. found: is
+ * there none that the parent had and that could not be opened? It is tried
+ * again.
  */
 #define FM_PLACES FM_CLAIM_FDS
 #define FM_PLACE_PATH 48
@@ -38,6 +42,7 @@ struct fm_place {
 	uid_t owner;
 	_Atomic int fd; /* or -1 */
 	int state; /* 0 or -errno */
+	bool lost; /* the parent of this child of fork has it */
 };
 const struct fm_place *fm_place_at(unsigned k); /* [any] */
 int fm_place_fd(unsigned k);                    /* [any] */
@@ -46,7 +51,10 @@ int fm_place_look(unsigned k, int *ret_old);
 int fm_place_state(unsigned k);
 bool fm_place_appears(void);
 bool fm_places_nowhere(void);
+bool fm_places_open_anew(void);
 void fm_places_forked(int old[FM_PLACES]);
+void fm_place_forked(unsigned k, int *old);
+bool fm_places_found(void);
 
 /* peers_registry.c: who serves which file, known by locks on one byte pair in
  * each place. The kernel drops them with the process. */

@@ -313,18 +313,34 @@ void fm_registry_notify(void)
 
 /* ---- fork ---------------------------------------------------------------- */
 
-/* The description is shared with the parent, and so are its locks. The child
- * has the kernel's mappings of what had been demoted: it says so for itself
- * before it lets go of the parent's. */
-void fm_registry_forked(void)
+static void claim_kernels(void)
 {
-	int old[FM_PLACES];
 	struct fm_file *f;
 
-	fm_places_forked(old);
 	fm_for_each_file(f, id)
 		if (fm_kernel_serves(f))
 			fm_registry_claim(f, FM_CLAIM_KERNEL);
+}
+
+/* The description is shared with the parent, and so are its locks. The child
+ * has the kernel's mappings of what had been demoted: it says so for itself
+ * before it lets go of the parent's; where it could not, others look, who may
+ * have come when the parent had just ended. */
+void fm_registry_forked(void)
+{
+	int old[FM_PLACES];
+	bool let_go = false;
+
+	fm_places_forked(old);
+	for (unsigned k = 0; k < FM_PLACES; k++) {
+		const int had = old[k];
+
+		fm_place_forked(k, &old[k]);
+		let_go |= old[k] != had;
+	}
+	claim_kernels();
+	if (let_go)
+		fm_registry_notify();
 	for (unsigned k = 0; k < FM_PLACES; k++)
 		fm_fd_drop(old[k]);
 }

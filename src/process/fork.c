@@ -154,7 +154,7 @@ static bool can_open(struct fm_file *f, bool writable)
 /* The clean pages of a private mapping come from the file: it has to be true
  * now. And where the parent cannot be asked later, or the child could not open
  * it, it gives up now. */
-static void fork_before(struct fm_file *f)
+static void fork_before(struct fm_file *f, bool asks)
 {
 	struct fm_map *m;
 	bool writable = fm_may_be_stored_to(f), own = false;
@@ -168,7 +168,7 @@ static void fork_before(struct fm_file *f)
 			show_own(f);
 		return;
 	}
-	if (((writable && (own || !fm_peers_can_ask(f))) ||
+	if (((writable && (own || !asks || !fm_peers_can_ask(f))) ||
 	     (atomic_load(&f->maps) && !can_open(f, writable) &&
 	      fm_ring_may_dup())) &&
 	    fm_server_change(f, FM_SERVER_KERNEL, FM_WHY_FORK))
@@ -185,15 +185,18 @@ static void fork_before_all(void)
 {
 	struct fm_file *f;
 	unsigned before;
+	bool asks;
 
 	do {
+		asks = !atomic_load(&fm_live_maps) ||
+		       fm_peers_children_can_ask();
 		before = fm_space_yields();
 		release_private();
 		fm_for_each_file(f, id) {
 			if (f->ephemeral)
 				continue;
 			fm_file_get(f);
-			fork_before(f);
+			fork_before(f, asks);
 			fm_file_put_locked(f);
 		}
 	} while (before != fm_space_yields());
@@ -362,15 +365,13 @@ static bool stores_to(uint32_t k)
 	return gone[k] ? gone[k] == GONE_STORES : fm_may_be_stored_to(lazy[k]);
 }
 
-static void fork_join(uint32_t k)
+static int fork_join(uint32_t k)
 {
 	bool stores = stores_to(k);
 
-	if (fm_only_engine(lazy[k]))
-		return;
-	fm_peers_join(lazy[k], stores);
 	if (!stores)
 		read_only[k] = lazy[k];
+	return fm_peers_join(lazy[k], stores);
 }
 
 static void mapped_for_stores(dev_t dev, ino_t ino)
@@ -440,9 +441,9 @@ static void restore(uint32_t k)
 		engine_anew_for(k);
 		return;
 	}
-	fork_join(k);
+	err = fork_join(k);
 	fm_resident_note(f, &resident); /* as it was when we were forked */
-	err = fork_lay(f);
+	err = err ? err : fork_lay(f);
 	if (err)
 		give_up_file(f, err);
 	/* A parent that goes on serving the file brings nothing into the page
@@ -625,9 +626,10 @@ static bool fork_begin_file(struct fm_file *f, int empty)
 		}
 	}
 	if (err) { /* no empty file, or no room: all of it now */
-		if (!fm_only_engine(f))
+		int joined = fm_only_engine(f) ? 0 :
 			fm_peers_join(f, fm_may_be_stored_to(f));
-		err = lost ? err : fork_lay(f);
+
+		err = lost ? err : joined ? joined : fork_lay(f);
 		if (err) {
 			cover_rest(f, empty);
 			give_up_file(f, err);
