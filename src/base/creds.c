@@ -294,8 +294,7 @@ static void keeps_any(const char *name, void *arg)
 		*lost &= ~has;
 }
 
-/* Any of them: who gave an order from another table of descriptors could not
- * wake one that polls. */
+/* Any of them: one may have been busy when the last order was given. */
 static uint64_t permitted_to_ours(void)
 {
 	uint64_t all = 0;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "thread.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/eventfd.h>
 
@@ -245,16 +247,73 @@ static int wake_all(uint32_t n)
 	return left;
 }
 
+/* The bell is a number in the program's table. Who has another one gets a copy
+ * of the descriptor, by a thread of ours that has the program's. */
+struct ring {
+	int fd;
+	bool own;
+};
+
+#define PIDFD_ONE_THREAD O_EXCL /* ABI: PIDFD_THREAD, Linux 6.9 */
+
+/* Before Linux 6.9 the main thread's, if it has not ended. */
+static int thread_with_fds(void)
+{
+	long fd = -ESRCH;
+
+	for (uint32_t i = 0; fd < 0 && i < atomic_load(&top); i++) {
+		const uint32_t tid = atomic_load(&threads[i].tid);
+
+		if (tid && !threads[i].without_fds)
+			fd = fm_sys2(SYS_pidfd_open, tid, PIDFD_ONE_THREAD);
+	}
+	return (int)(fd < 0 ? fm_sys2(SYS_pidfd_open, fm_sys_getpid(), 0) : fd);
+}
+
+static int copy_of(int fd)
+{
+	const int from = thread_with_fds();
+
+	if (from < 0)
+		return from;
+	fd = (int)fm_sys3(SYS_pidfd_getfd, from, fd, 0);
+	fm_sys_close(from);
+	return fd;
+}
+
+static struct ring bell_rings(void)
+{
+	struct ring r = { atomic_load(&bell), false };
+	const uint64_t rings = 1;
+
+	r.own = r.fd >= 0 && fm_thread_without_fds();
+	if (r.own)
+		r.fd = copy_of(r.fd);
+	if (fm_sys_is_anon(r.fd))
+		fm_sys3(SYS_write, r.fd, &rings, sizeof(rings));
+	return r;
+}
+
+static void bell_rests(const struct ring *r)
+{
+	uint64_t rings;
+
+	if (fm_sys_is_anon(r->fd))
+		fm_sys3(SYS_read, r->fd, &rings, sizeof(rings));
+	if (r->own && r->fd >= 0)
+		fm_sys_close(r->fd);
+}
+
 int fm_thread_order(uint32_t n)
 {
 	const struct timespec ms = { 0, 1000000 };
-	uint64_t until = fm_now_ms() + ORDER_MS, rings = 1;
-	int fd = atomic_load(&bell), left;
+	const uint64_t until = fm_now_ms() + ORDER_MS;
+	struct ring r;
+	int left;
 
 	atomic_store(&order, n);
 	carry_out();
-	if (fm_sys_is_anon(fd))
-		fm_sys3(SYS_write, fd, &rings, sizeof(rings));
+	r = bell_rings();
 	for (;;) {
 		uint32_t seen = atomic_load(&carried);
 
@@ -263,8 +322,7 @@ int fm_thread_order(uint32_t n)
 			break;
 		fm_futex_wait(&carried, seen, &ms);
 	}
-	if (fm_sys_is_anon(fd))
-		fm_sys3(SYS_read, fd, &rings, sizeof(rings));
+	bell_rests(&r);
 	return left;
 }
 
@@ -281,19 +339,16 @@ static void wake_live(void)
 bool fm_thread_end_all(unsigned ms)
 {
 	const uint64_t until = fm_now_ms() + ms;
-	uint64_t rings = 1;
-	int fd = atomic_load(&bell);
+	struct ring r;
 
 	atomic_store(&ending, true);
-	if (fm_sys_is_anon(fd))
-		fm_sys3(SYS_write, fd, &rings, sizeof(rings));
+	r = bell_rings();
 	while (fm_thread_any() && fm_now_ms() < until) {
 		wake_live();
 		fm_sys_sleep_us(100);
 	}
 	atomic_store(&ending, false);
-	if (fm_sys_is_anon(fd))
-		fm_sys3(SYS_read, fd, &rings, sizeof(rings));
+	bell_rests(&r);
 	return !fm_thread_any();
 }
 

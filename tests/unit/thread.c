@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* A thread of ours that takes the place of one that has ended finds its
  * thread-local variables as they are at the start, in memory that is locked,
- * too. */
+ * too. An order reaches who polls for ever, also from one that has another
+ * table of descriptors. */
 #include "unit.h"
 
+#include <linux/close_range.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/sys.h"
 #include "base/thread.h"
 #include "engine.h"
 
@@ -48,11 +51,72 @@ static void test_locked(void **state)
 	munlockall();
 }
 
+/* ---- orders -------------------------------------------------------------- */
+
+#define ORDER 1000u
+#define SOON_MS 1000
+
+static _Atomic int polls, left = -1, took_ms;
+static _Atomic bool stop;
+
+static void *polls_for_ever(void *arg)
+{
+	struct pollfd p[1];
+
+	atomic_store(&polls, 1);
+	while (!atomic_load(&stop))
+		fm_thread_poll(p, 0, -1);
+	return NULL;
+}
+
+static void *gives_orders(void *arg)
+{
+	uint64_t begin = fm_now_ms();
+
+	if (arg) {
+		close_range(0, ~0u, CLOSE_RANGE_UNSHARE);
+		fm_thread_fds_leave();
+	}
+	atomic_store(&left, fm_thread_order(ORDER + (arg != NULL)));
+	atomic_store(&took_ms, (int)(fm_now_ms() - begin));
+	atomic_fetch_add(&ended, 1);
+	return NULL;
+}
+
+static void order_from(void *arg)
+{
+	int want = atomic_load(&ended) + 1;
+
+	usleep(50000); /* until who polls does so again */
+	assert_int_equal(fm_thread_create(gives_orders, arg), 0);
+	while (atomic_load(&ended) < want)
+		usleep(100);
+	assert_int_equal(atomic_load(&left), 0);
+	assert_true(atomic_load(&took_ms) < SOON_MS);
+}
+
+static void test_ordered(void **state)
+{
+	static char another;
+
+	if (geteuid())
+		skip();
+	fm_thread_will_poll();
+	assert_int_equal(fm_thread_create(polls_for_ever, NULL), 0);
+	while (!atomic_load(&polls))
+		usleep(100);
+	order_from(NULL);
+	order_from(&another);
+	atomic_store(&stop, true);
+	assert_true(fm_thread_end_all(SOON_MS));
+}
+
 FM_UNIT(thread)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_used_again),
 		cmocka_unit_test(test_locked),
+		cmocka_unit_test(test_ordered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
