@@ -53,7 +53,8 @@ typedef int64_t fastmap_ticket;
  * are of both. New members come at the end. */
 struct fastmap_stat {
 	uint64_t size;           /* bytes of this that have been filled in */
-	uint64_t cache_limit;    /* that the engine may keep now */
+	uint64_t cache_limit;    /* that the engine may keep now; 0: there is
+				    none, the kernel serves all */
 	uint64_t cache_resident; /* that it keeps now */
 	uint64_t dirty;          /* of that stored to and not written, now */
 	uint64_t engine_files;   /* files that the engine serves now */
@@ -74,6 +75,13 @@ struct fastmap_stat {
 				    read ahead was mapped, by a touch or
 				    before one: the "faults" of the line at
 				    the end of a program */
+	uint64_t kernel_bytes;   /* mapped now, and served by the kernel; of
+				    files that we may serve or advise */
+	uint64_t kernel_asked;   /* bytes of these that prefetch has asked the
+				    kernel for */
+	uint64_t major_faults;   /* of the process, as the kernel counts them:
+				    times that a thread waited while the
+				    kernel read a page */
 };
 
 /* ---- in the library ------------------------------------------------------ */

@@ -34,6 +34,7 @@ static struct fm_event bell;
 static _Atomic int state;
 static _Atomic bool leaving;
 static struct fm_fetch fetch;
+static _Atomic uint64_t asked_bytes;
 
 /* ---- the thread --------------------------------------------------------- */
 
@@ -46,14 +47,17 @@ static struct job *job_at(uint32_t k)
 static void ask_kernel(const struct job *j)
 {
 	struct fm_fetch_run r = { j->start, j->end };
+	uint64_t before;
 
 	if (over == asked) {
 		fm_fetch_begin(&fetch, -1, 0, false);
 		fetch.room = FM_FETCH_HALF;
 	}
+	before = fetch.asked;
 	while (fm_fetch_run(&fetch, &r, LOOK_MS) && !fetch.full &&
 	       !atomic_load(&leaving))
 		;
+	atomic_fetch_add(&asked_bytes, fetch.asked - before);
 }
 
 /* It has been asked for; who waits wants to find it mapped, too. Of long ranges
@@ -142,6 +146,15 @@ static bool asked_enter(const struct job *j)
 	return room;
 }
 
+/* Many wait already, or there is no thread: what the kernel takes at once. */
+static void ask_at_once(uintptr_t start, uintptr_t end)
+{
+	const size_t n = fm_least(end - start, FM_HUGE);
+
+	if (!fm_sys_madvise((void *)start, n, MADV_WILLNEED))
+		atomic_fetch_add(&asked_bytes, n);
+}
+
 void fm_asked_add(uintptr_t start, uintptr_t end, uint64_t tickets)
 {
 	const struct job j = { start, end, tickets };
@@ -150,9 +163,13 @@ void fm_asked_add(uintptr_t start, uintptr_t end, uint64_t tickets)
 		return;
 	if (have_thread() && asked_enter(&j))
 		fm_event_raise(&bell);
-	else /* many, or alone: what the kernel takes at once */
-		fm_sys_madvise((void *)start,
-			       fm_least(end - start, FM_HUGE), MADV_WILLNEED);
+	else
+		ask_at_once(start, end);
+}
+
+uint64_t fm_asked_bytes(void)
+{
+	return atomic_load(&asked_bytes);
 }
 
 void fm_asked_end(void)
@@ -168,6 +185,7 @@ static void asked_forked(void)
 {
 	over = asked = 0;
 	atomic_store(&added, 0);
+	atomic_store(&asked_bytes, 0);
 	atomic_store(&state, NONE);
 	fm_lock_reset(&lock);
 	fm_event_reset(&bell);

@@ -3,13 +3,16 @@
 #include <errno.h>
 #include <string.h>
 
+#include "advise/advise.h"
 #include "api.h"
 #include "base/epoch.h"
+#include "base/life.h"
 #include "base/ticket.h"
 #include "cache/cache.h"
 #include "engine.h"
 #include "file/file.h"
 #include "observe/observe.h"
+#include "serve/serve.h"
 
 static uint64_t stat_count(_Atomic uint64_t *n)
 {
@@ -56,6 +59,17 @@ static void stat_add_closed(struct fastmap_stat *s)
 	stat_add_counts(s, &sum);
 }
 
+/* What the kernel serves, and counts itself. */
+static void stat_add_kernels(struct fastmap_stat *s)
+{
+	struct fm_totals t = { 0 };
+
+	fm_totals_of_kernel(&t);
+	s->kernel_bytes = fm_krange_bytes();
+	s->kernel_asked = fm_asked_bytes();
+	s->major_faults = t.major;
+}
+
 int fm_api_stat(struct fastmap_stat *ret, size_t size)
 {
 	struct fastmap_stat s = { 0 };
@@ -63,12 +77,14 @@ int fm_api_stat(struct fastmap_stat *ret, size_t size)
 	if (size < sizeof(s.size))
 		return -EINVAL;
 	s.size = fm_least(size, sizeof(s));
-	s.cache_limit = fm_cache_limit() << FM_PAGE_SHIFT;
+	if (fm_life_running())
+		s.cache_limit = fm_cache_limit() << FM_PAGE_SHIFT;
 	s.cache_resident = (uint64_t)fm_cache_resident() << FM_PAGE_SHIFT;
 	s.dirty = (uint64_t)atomic_load(&fm_dirty_total) << FM_PAGE_SHIFT;
 	s.tickets = fm_ticket_count();
 	stat_add_open(&s);
 	stat_add_closed(&s);
+	stat_add_kernels(&s);
 	memset(ret, 0, size);
 	memcpy(ret, &s, s.size);
 	return 0;

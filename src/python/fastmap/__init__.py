@@ -45,7 +45,7 @@ class _Stat(ctypes.Structure):
         "size", "cache_limit", "cache_resident", "dirty", "engine_files", "kernel_files",
         "faults", "reads", "read_bytes", "ahead_pages", "ahead_waste", "ahead_refused",
         "evicted_pages", "written_bytes", "write_errors", "tickets",
-        "answered")]
+        "answered", "kernel_bytes", "kernel_asked", "major_faults")]
 
 
 _SIGNATURES = {  # fastmap.h
