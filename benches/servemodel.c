@@ -26,10 +26,12 @@ struct fm_tunables fm_tune = {
 #include "tunables.def"
 };
 
+#define RECORDED_CPUS 2 /* of the machine that the corpus is from */
+
 /* Which column is which number. */
 struct second {
 	uint64_t ms, major, read_bytes, spent, faults, loads, sampled, missing;
-	uint64_t read_ns, page_ns, mapped, left, limit, cached;
+	uint64_t read_ns, page_ns, mapped, left, limit, cached, cpu_ms;
 };
 
 static const struct {
@@ -40,7 +42,7 @@ static const struct {
 	COLUMN(ms), COLUMN(major), COLUMN(read_bytes), COLUMN(spent),
 	COLUMN(faults), COLUMN(loads), COLUMN(sampled), COLUMN(missing),
 	COLUMN(read_ns), COLUMN(page_ns), COLUMN(mapped), COLUMN(left),
-	COLUMN(limit), COLUMN(cached),
+	COLUMN(limit), COLUMN(cached), COLUMN(cpu_ms),
 };
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
@@ -92,7 +94,8 @@ static struct fm_rate rate_of(const struct second *s)
 {
 	const struct fm_totals zero = { 0 };
 	struct fm_totals t = {
-		.ms = s->ms, .major = s->major, .read_bytes = s->read_bytes,
+		.ms = s->ms, .cpu_ms = s->cpu_ms / RECORDED_CPUS,
+		.major = s->major, .read_bytes = s->read_bytes,
 		.spent_ns = s->spent, .faults = s->faults, .loads = s->loads,
 		.read_ns = s->read_ns, .page_ns = s->page_ns,
 	};
@@ -142,6 +145,7 @@ static struct fm_costs costs_of(const struct second *s, const struct fm_rate *r,
 		.all = s->mapped,
 		.memory = memory,
 		.engine_ns = r->fault_ns,
+		.cpu = fm_rate_in_order(r) ? 0 : r->cpu,
 		.kernel_ns = is_memory(s) ? s->read_ns + s->page_ns : 0,
 		.waited_ns = waited_ns,
 		.reread_ns = reread_ns(s),

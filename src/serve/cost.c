@@ -72,6 +72,15 @@ bool fm_cost_too_small(uint64_t bytes)
 	return fm_cost_counts(fm_cost_start(bytes, 0, 0));
 }
 
+static uint64_t miss_of_kernel_ns(const struct fm_cost_facts *f, uint64_t ns)
+{
+	if (f->kernel_ns)
+		return f->kernel_ns;
+	ns = fm_miss_kernel_ns(&f->miss, ns);
+	return f->cpu < fm_tune.serve_cpu_short ?
+		       ns : ns * fm_tune.serve_cpu_kernel / THOUSAND;
+}
+
 struct fm_costs fm_cost(const struct fm_cost_facts *f)
 {
 	const uint64_t ns = f->engine_ns ? f->engine_ns : UNKNOWN_NS;
@@ -83,8 +92,7 @@ struct fm_costs fm_cost(const struct fm_cost_facts *f)
 			  fm_cost_counts(f->start),
 		.kernel = access_ns(misses_of_kernel(f),
 				    fm_miss_left_kernel(&f->miss),
-				    f->kernel_ns ? f->kernel_ns :
-				    fm_miss_kernel_ns(&f->miss, ns)),
+				    miss_of_kernel_ns(f, ns)),
 	};
 }
 

@@ -15,7 +15,9 @@
  *
  * What comes along with a miss saves others, and makes it longer: of both as
  * much as was counted (miss.h). A miss takes the same with both, and saves as
- * much, where nothing is known of that. What is in the
+ * much, where nothing is known of that. But where the CPUs are what is short,
+ * and not the device, it takes as long as its work on them, of which the kernel
+ * has less: no signal, no copy, no look for the page. What is in the
  * page cache already the kernel does not miss, while the engine begins with
  * nothing. What the engine does beside misses is measured, as time of a thread,
  * and counts where it is worth a change at all: one that has an access each
@@ -35,6 +37,7 @@ struct fm_cost_facts {
 	uint64_t cache;   /* that the engine may keep */
 	uint64_t memory;  /* that others leave; UINT64_MAX: as the engine */
 	uint64_t engine_ns, kernel_ns; /* that a miss takes; 0: not known */
+	uint32_t cpu; /* thousandths of all CPUs, used for single misses */
 	struct fm_miss miss; /* what comes along with one */
 	bool cached; /* the kernel has all of it */
 	/* that the program has waited for the engine, up to now; that it takes

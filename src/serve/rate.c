@@ -47,6 +47,7 @@ struct fm_rate fm_rate_between(const struct fm_totals *a,
 	return (struct fm_rate){
 		.kernel = with_kernel(a, b),
 		.engine = rate_part(spent / 1000, ms),
+		.cpu = rate_part((b->cpu_ms - a->cpu_ms) * 1000, ms),
 		.waits = a_second(b->major - a->major + b->loads - a->loads,
 				  ms),
 		.kib = a_second((b->read_bytes - a->read_bytes) >> 10, ms),
@@ -78,15 +79,14 @@ uint64_t fm_rate_reached(const struct fm_rate *r)
 	return r->missing ? progress_of_waits(r) : 0;
 }
 
-/* By how the engine reads: the kernel reads pieces for single touches, too. */
-static bool rate_in_order(const struct fm_rate *engine)
+bool fm_rate_in_order(const struct fm_rate *engine)
 {
 	return engine->kib >= fm_tune.serve_piece_kib * (uint64_t)engine->waits;
 }
 
 static uint64_t gets(const struct fm_rate *r, const struct fm_rate *engine)
 {
-	return rate_in_order(engine) ? progress(r->kib, r)
+	return fm_rate_in_order(engine) ? progress(r->kib, r)
 				     : progress_of_waits(r);
 }
 

@@ -29,12 +29,14 @@ struct fm_rate {
 	uint32_t kib;            /* read a second */
 	uint32_t missing;        /* as below */
 	uint32_t left;           /* as below */
+	uint32_t cpu;            /* used, thousandths of all there are */
 	uint64_t fault_ns;       /* one of the engine's took */
 };
 
 /* Growing totals of the process, but for the last four. */
 struct fm_totals {
 	uint64_t ms;         /* the time */
+	uint64_t cpu_ms;     /* of each CPU, by all threads together */
 	uint64_t major;      /* faults of the kernel that waited */
 	uint64_t read_bytes; /* from devices */
 	uint64_t spent_ns;   /* in faults of the engine, by all threads */
@@ -52,6 +54,9 @@ struct fm_rate fm_rate_between(const struct fm_totals *a,
 			       const struct fm_totals *b);
 /* [plain] Accesses a second; 0: unknown. */
 uint64_t fm_rate_reached(const struct fm_rate *r);
+/* [plain] With the engine: are pieces read, not pages here and there? The
+ * kernel reads pieces for single touches, too. */
+bool fm_rate_in_order(const struct fm_rate *engine);
 /* [plain] Of one program with each of the two servers: the second is so much
  * better that a change is worth it. */
 bool fm_rate_kernel_better(const struct fm_rate *engine,

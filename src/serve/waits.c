@@ -8,12 +8,18 @@
 #include "base/thread.h"
 #include "rate.h"
 
+static uint64_t to_ms(const struct timeval *t)
+{
+	return (uint64_t)t->tv_sec * 1000 + (uint64_t)t->tv_usec / 1000;
+}
+
 void fm_totals_of_kernel(struct fm_totals *ret)
 {
 	struct rusage r = { 0 };
 
 	fm_sys2(SYS_getrusage, RUSAGE_SELF, &r);
 	ret->ms = fm_now_ms();
+	ret->cpu_ms = (to_ms(&r.ru_utime) + to_ms(&r.ru_stime)) / fm_cpus();
 	ret->major = (uint64_t)r.ru_majflt;
 	ret->read_bytes = (uint64_t)r.ru_inblock * 512;
 }

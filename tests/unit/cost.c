@@ -74,6 +74,24 @@ static void what_a_miss_takes(void **state)
 	assert_false(kernels(40, 0)); /* nothing misses */
 }
 
+/* Where the device is waited for both wait as long; where the CPUs are, the
+ * kernel has less to do. How long a miss takes is measured with that in it. */
+static void what_is_short(void **state)
+{
+	f.memory = UINT64_MAX;
+	f.engine_ns = 300000;
+	f.cpu = fm_tune.serve_cpu_short - 1;
+	assert_false(kernels(600, 0));
+	f.cpu++;
+	assert_true(kernels(600, 0));
+	assert_false(kernels(40, 0)); /* nothing misses */
+	f.memory = 256 * MIB; /* of 600 the kernel misses 78 %, we 60 */
+	f.cache = 240 * MIB;
+	assert_true(kernels(600, 0));
+	f.cache = 400 * MIB; /* and so we do 33 */
+	assert_false(kernels(600, 0));
+}
+
 /* Of a file where groups of 16 and more save three misses of four. */
 static void near_each_other(void)
 {
@@ -190,6 +208,7 @@ FM_UNIT(cost)
 		cmocka_unit_test_setup(what_comes_along_is_of_the_cost, begin),
 		cmocka_unit_test_setup(what_it_comes_to, begin),
 		cmocka_unit_test_setup(reading_it_anew_has_to_pay, begin),
+		cmocka_unit_test_setup(what_is_short, begin),
 		cmocka_unit_test_setup(sizes_that_are_extreme, begin),
 		cmocka_unit_test_setup(an_engine_starts_for_what_is_worth_it,
 				       begin),

@@ -92,6 +92,19 @@ static void what_the_device_takes(void **state)
 	assert_int_equal(fm_rate_between(&a, &b).kernel, 500 + 102);
 }
 
+static void cpus_in_use(void **state)
+{
+	const struct fm_totals a = { .ms = 500, .cpu_ms = 100 };
+	struct fm_totals b = { .ms = 1500, .cpu_ms = 850 };
+
+	assert_int_equal(fm_rate_between(&a, &b).cpu, 750);
+	assert_int_equal(fm_rate_between(&a, &a).cpu, 0);
+	fm_totals_of_kernel(&b);
+	for (volatile unsigned k = 0; b.cpu_ms < 5; k++)
+		fm_totals_of_kernel(&b);
+	assert_true(b.cpu_ms <= b.ms);
+}
+
 /* Two looks at the same moment divide by nothing. */
 static void no_time(void **state)
 {
@@ -183,6 +196,7 @@ FM_UNIT(rate)
 		cmocka_unit_test(waits_count_for_what_comes_along),
 		cmocka_unit_test(who_waits_still_has_lost),
 		cmocka_unit_test(what_the_device_takes),
+		cmocka_unit_test(cpus_in_use),
 		cmocka_unit_test(the_kernel_is_better),
 		cmocka_unit_test(trials_become_rare),
 	};
