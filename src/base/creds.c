@@ -48,6 +48,8 @@ static long get_caps(int tid, struct __user_cap_data_struct *caps)
 	struct __user_cap_header_struct h = { _LINUX_CAPABILITY_VERSION_3,
 					      tid };
 
+	/* valgrind takes only the first of the two to be written */
+	caps[0] = caps[1] = (struct __user_cap_data_struct){ 0 };
 	return fm_sys2(SYS_capget, &h, caps);
 }
 
