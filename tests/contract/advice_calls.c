@@ -4,10 +4,9 @@
  * over: what lasts is said with signals blocked, anything else is the one
  * system call. A tracer counts those of a child. */
 #include "ct.h"
+#include "traced.h"
 
-#include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/user.h>
 
 #define PAGES 1024
 #define TIMES 500
@@ -79,32 +78,19 @@ static void report(const struct kind *k, long calls)
 		fprintf(stderr, "%ld\n", calls);
 }
 
-static void trace(int pid)
+static void entered(const struct user_regs_struct *regs)
 {
-	struct user_regs_struct regs;
-	bool enters = true, counts = false;
-	long calls = 0, k = 0;
-	int status;
+	static bool counts;
+	static long calls, k;
 
-	waitpid(pid, &status, 0);
-	ptrace(PTRACE_SETOPTIONS, pid, NULL,
-	       PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
-	while (!ptrace(PTRACE_SYSCALL, pid, NULL, NULL) &&
-	       waitpid(pid, &status, 0) == pid && WIFSTOPPED(status)) {
-		if (WSTOPSIG(status) != (SIGTRAP | 0x80))
-			continue;
-		if (enters && !ptrace(PTRACE_GETREGS, pid, NULL, &regs)) {
-			if ((long)regs.orig_rax != MARK) {
-				calls++;
-			} else {
-				if (counts)
-					report(&kinds[k++], calls);
-				counts = !counts;
-				calls = 0;
-			}
-		}
-		enters = !enters;
+	if ((long)regs->orig_rax != MARK) {
+		calls++;
+		return;
 	}
+	if (counts)
+		report(&kinds[k++], calls);
+	counts = !counts;
+	calls = 0;
 }
 
 int main(int argc, char **argv)
@@ -116,6 +102,6 @@ int main(int argc, char **argv)
 	pid = fork();
 	if (!pid)
 		child();
-	trace(pid);
+	ct_trace(pid, entered);
 	return 0;
 }

@@ -5,10 +5,9 @@
  * those of a child. */
 /* env: FASTMAP_MIN_SIZE=1M */
 #include "ct.h"
+#include "traced.h"
 
-#include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/user.h>
 
 #define PAIRS 1000
 #define MARK 9999 /* no such system call */
@@ -60,32 +59,19 @@ static void report(long calls)
 		fprintf(stderr, "%ld\n", calls);
 }
 
-static void trace(int pid)
+static void entered(const struct user_regs_struct *regs)
 {
-	struct user_regs_struct regs;
-	bool enters = true, counts = false;
-	long calls = 0;
-	int status;
+	static bool counts;
+	static long calls;
 
-	waitpid(pid, &status, 0);
-	ptrace(PTRACE_SETOPTIONS, pid, NULL,
-	       PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
-	while (!ptrace(PTRACE_SYSCALL, pid, NULL, NULL) &&
-	       waitpid(pid, &status, 0) == pid && WIFSTOPPED(status)) {
-		if (WSTOPSIG(status) != (SIGTRAP | 0x80))
-			continue;
-		if (enters && !ptrace(PTRACE_GETREGS, pid, NULL, &regs)) {
-			if ((long)regs.orig_rax != MARK) {
-				calls++;
-			} else {
-				if (counts)
-					report(calls);
-				counts = !counts;
-				calls = 0;
-			}
-		}
-		enters = !enters;
+	if ((long)regs->orig_rax != MARK) {
+		calls++;
+		return;
 	}
+	if (counts)
+		report(calls);
+	counts = !counts;
+	calls = 0;
 }
 
 int main(int argc, char **argv)
@@ -97,6 +83,6 @@ int main(int argc, char **argv)
 	pid = fork();
 	if (!pid)
 		child();
-	trace(pid);
+	ct_trace(pid, entered);
 	return 0;
 }

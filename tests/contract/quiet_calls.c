@@ -4,16 +4,15 @@
  * traced child makes each, and its tracer counts. A program that has confined
  * itself dies of one more. */
 #include "ct.h"
+#include "traced.h"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/ptrace.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/user.h>
 
 #define MARK 9999 /* no such system call */
 
@@ -95,29 +94,22 @@ static void child(bool marks)
 	_exit(0);
 }
 
+static char seen[COUNT][512];
+
+static void entered(const struct user_regs_struct *regs)
+{
+	static int at = -1;
+
+	if (regs->orig_rax == MARK)
+		at = (int)regs->rdi;
+	else if (at >= 0)
+		sprintf(seen[at] + strlen(seen[at]), " %d",
+			(int)regs->orig_rax);
+}
+
 static void trace(int pid)
 {
-	static char seen[COUNT][512];
-	struct user_regs_struct regs;
-	int status, at = -1;
-	bool enters = true;
-
-	waitpid(pid, &status, 0);
-	ptrace(PTRACE_SETOPTIONS, pid, NULL,
-	       PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
-	while (!ptrace(PTRACE_SYSCALL, pid, NULL, NULL) &&
-	       waitpid(pid, &status, 0) == pid && WIFSTOPPED(status)) {
-		if (WSTOPSIG(status) != (SIGTRAP | 0x80))
-			continue; /* its child has ended */
-		if (enters && !ptrace(PTRACE_GETREGS, pid, NULL, &regs)) {
-			if (regs.orig_rax == MARK)
-				at = (int)regs.rdi;
-			else if (at >= 0)
-				sprintf(seen[at] + strlen(seen[at]), " %d",
-					(int)regs.orig_rax);
-		}
-		enters = !enters;
-	}
+	ct_trace(pid, entered);
 	for (size_t i = 0; i < COUNT; i++)
 		say("C78 %s:%s", names[i], seen[i]);
 }
