@@ -267,8 +267,13 @@ bool fm_altstack_stands(void)
 				(uintptr_t)ss->ss_sp < ss->ss_size;
 }
 
-/* In a handler the kernel changes it only until the handler returns: then the
- * program's comes back. */
+/*
+ * When a handler returns the kernel sets the stack that the frame names, the
+ * one that was set before the handler: what put_ours() did in it is undone. It
+ * refuses while the frame's own stack is the one set: from Linux 6.12 on x86
+ * it looks before it has left that stack. So ours is set here, where we stand
+ * on neither, and named in the frame as well.
+ */
 void fm_altstack_fault(void *context)
 {
 	ucontext_t *uc = context;
@@ -279,7 +284,8 @@ void fm_altstack_fault(void *context)
 	    (ss->ss_flags & SS_DISABLE) ||
 	    sp - (uintptr_t)ss->ss_sp < ss->ss_size)
 		return;
-	altstack_replace(ss);
+	if (altstack_replace(ss))
+		fm_sys2(SYS_sigaltstack, ss, NULL);
 }
 
 /* The only thread of the child goes on having its stack. */
