@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "vma_advice.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/sys.h"
 
@@ -14,6 +16,7 @@ enum {
 };
 
 #define MOST 65536 /* size: ranges: about what the kernel allows itself */
+#define FEW 16u    /* size: ranges that need no memory */
 
 /* What an advice undoes, and what it says. */
 static const struct word {
@@ -57,6 +60,22 @@ static void vma_advice_put(struct fm_said *s, uint64_t first, uint64_t stop,
 			(struct fm_vma_advice_range){ first, stop, what };
 }
 
+/* The first that ends at this page, or behind it. */
+static size_t vma_advice_index(const struct fm_said *s, uint64_t page)
+{
+	size_t lo = 0, hi = s->n;
+
+	while (lo < hi) {
+		const size_t mid = (lo + hi) / 2;
+
+		if (s->v[mid].stop < page)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
 /* What is between two ranges counts as one of which nothing is said. */
 static void put_changed(struct fm_said *to, const struct fm_said *s,
 			uint64_t first, uint64_t stop, uint8_t off, uint8_t on)
@@ -85,22 +104,61 @@ static void put_changed(struct fm_said *to, const struct fm_said *s,
 	vma_advice_put(to, at, stop, on);
 }
 
+/* Room for n more. */
+static int vma_advice_room(struct fm_said *s, size_t n)
+{
+	struct fm_vma_advice_range *v;
+	const size_t room = s->n + n > 2 * s->room ? s->n + n : 2 * s->room;
+
+	if (s->n + n <= s->room)
+		return 0;
+	v = fm_realloc(s->v, room * sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	s->v = v;
+	s->room = room;
+	return 0;
+}
+
+/* These instead of n from the k-th on. */
+static int vma_advice_splice(struct fm_said *s, size_t k, size_t n,
+			     const struct fm_said *with)
+{
+	if (vma_advice_room(s, with->n))
+		return -ENOMEM;
+	memmove(&s->v[k + with->n], &s->v[k + n],
+		(s->n - k - n) * sizeof(*s->v));
+	memcpy(&s->v[k], with->v, with->n * sizeof(*s->v));
+	s->n += with->n - n;
+	return 0;
+}
+
+/* Those that the pages lie in, or touch, are made anew. */
 static int vma_advice_change(struct fm_said *s, uint64_t first, uint64_t stop,
 			     uint8_t off, uint8_t on)
 {
-	struct fm_said to = { NULL, 0, 2 * s->n + 3 };
+	const size_t k = vma_advice_index(s, first);
+	size_t n = vma_advice_index(s, stop + 1) - k;
+	struct fm_vma_advice_range few[FEW];
+	struct fm_said at, to;
+	int err;
 
 	if (first >= stop || (!s->n && !on))
 		return 0;
 	if (s->n >= MOST)
 		return -ENOMEM;
-	to.v = fm_alloc(to.room * sizeof(*to.v));
+	n += k + n < s->n && s->v[k + n].first <= stop;
+	at = (struct fm_said){ s->v + k, n, n };
+	to = (struct fm_said){ few, 0, 2 * n + 3 };
+	if (to.room > FEW)
+		to.v = fm_alloc(to.room * sizeof(*to.v));
 	if (!to.v)
 		return -ENOMEM;
-	put_changed(&to, s, first, stop, off, on);
-	fm_vma_advice_free(s);
-	*s = to;
-	return 0;
+	put_changed(&to, &at, first, stop, off, on);
+	err = vma_advice_splice(s, k, n, &to);
+	if (to.v != few)
+		fm_free(to.v);
+	return err;
 }
 
 int fm_vma_advice_note(struct fm_said *s, uint64_t first, uint64_t stop,
@@ -113,10 +171,9 @@ int fm_vma_advice_note(struct fm_said *s, uint64_t first, uint64_t stop,
 
 static uint8_t said_of(const struct fm_said *s, uint64_t page)
 {
-	for (size_t k = 0; k < s->n; k++)
-		if (s->v[k].first <= page && page < s->v[k].stop)
-			return s->v[k].what;
-	return 0;
+	const size_t k = vma_advice_index(s, page + 1);
+
+	return k < s->n && s->v[k].first <= page ? s->v[k].what : 0;
 }
 
 void fm_vma_advice_grow(struct fm_said *s, uint64_t first, uint64_t stop,
