@@ -235,7 +235,7 @@ FM_FAULT int fm_sys_stat_notimes(int fd, struct stat *st)
 	return 0;
 }
 
-#define WHICH (STATX_TYPE | STATX_INO)
+#define WHICH (STATX_TYPE | STATX_MODE | STATX_UID | STATX_INO)
 
 static FM_FAULT int sys_which(int dir, const char *path, int flags,
 			      struct stat *st)
@@ -247,6 +247,7 @@ static FM_FAULT int sys_which(int dir, const char *path, int flags,
 	if (!err && (sx.stx_mask & WHICH) != WHICH)
 		err = -ENOTSUP;
 	st->st_mode = err ? 0 : sx.stx_mode;
+	st->st_uid = err ? 0 : sx.stx_uid;
 	st->st_dev = err ? 0 : device(sx.stx_dev_major, sx.stx_dev_minor);
 	st->st_ino = err ? 0 : sx.stx_ino;
 	return err;

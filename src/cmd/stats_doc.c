@@ -2,7 +2,10 @@
 #include "stats_doc.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
+
+#define LATE_S 1u /* what is slow has answered something by then */
 
 /* ---- fields ------------------------------------------------------------- */
 
@@ -59,6 +62,18 @@ const char *doc_why(const json_t *file)
 
 	return first ? doc_text(first, "reason") :
 		       doc_text(file, "demote_why");
+}
+
+const char *doc_waits(const json_t *file, char buf[DOC_WAITS])
+{
+	const unsigned s = (unsigned)(doc_uint(file, "silent_ms") / 1000);
+	const char *source = doc_text(file, "source");
+
+	if (s < LATE_S)
+		return "";
+	snprintf(buf, DOC_WAITS, "no answer for %u s from %s", s,
+		 *source ? source : "its device");
+	return buf;
 }
 
 /* Of what is mapped no more the counts remain. */

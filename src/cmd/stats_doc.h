@@ -25,5 +25,9 @@ json_t *doc_files(const json_t *stats);
  * it is not the engine. */
 const char *doc_server(const json_t *stats, const json_t *file);
 const char *doc_why(const json_t *file);
+/* What it waits for, where it has had no answer for a second or more: text of
+ * at least DOC_WAITS bytes; "": it does not. */
+#define DOC_WAITS 160
+const char *doc_waits(const json_t *file, char buf[DOC_WAITS]);
 /* How many of them are served so. */
 unsigned doc_count(const json_t *stats, const char *server);

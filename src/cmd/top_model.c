@@ -22,6 +22,8 @@ static void take_totals(struct top_file *f, const json_t *o)
 static bool top_model_take_file(struct top_file *f, const json_t *stats,
 				const json_t *o)
 {
+	char waits[DOC_WAITS];
+
 	f->path = strdup(doc_text(o, "path"));
 	f->device = doc_uint(o, "device");
 	f->inode = doc_uint(o, "inode");
@@ -30,7 +32,7 @@ static bool top_model_take_file(struct top_file *f, const json_t *stats,
 	f->dirty = doc_uint(o, "dirty_bytes");
 	f->server = doc_server(stats, o);
 	f->engine = !strcmp(f->server, "engine");
-	f->why = strdup(f->engine ? "" : doc_why(o));
+	f->why = strdup(f->engine ? doc_waits(o, waits) : doc_why(o));
 	take_totals(f, o);
 	return f->path && f->why;
 }

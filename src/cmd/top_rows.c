@@ -28,7 +28,7 @@ const struct top_column_text top_columns[TOP_COLUMNS] = {
 	[TOP_SERVER] = { "SERVER", "engine, kernel, or advised: the kernel, with "
 			 "our advice", 7, true, 4 },
 	[TOP_FILE] = { "FILE", "as it was mapped", FILE_LEAST, true, 0 },
-	[TOP_WHY] = { "WHY", "the kernel serves it", 20, true, 13 },
+	[TOP_WHY] = { "WHY", "the kernel serves it, or what it waits for", 20, true, 13 },
 };
 
 /* ---- rows -------------------------------------------------------------- */

@@ -271,6 +271,15 @@ static void put_waits(const json_t *file, FILE *out)
 
 /* ---- the last decisions ------------------------------------------------- */
 
+static void put_silence(const json_t *file, FILE *out)
+{
+	char buf[DOC_WAITS];
+	const char *text = doc_waits(file, buf);
+
+	if (*text)
+		fprintf(out, "now: %s\n", text);
+}
+
 static void put_change(const json_t *c, FILE *out)
 {
 	const time_t at = (time_t)doc_real(c, "time");
@@ -315,5 +324,6 @@ void why_text(const json_t *stats, const json_t *file, FILE *out)
 	put_costs(file, out);
 	put_faults(file, out);
 	put_waits(file, out);
+	put_silence(file, out);
 	put_changes(file, out);
 }

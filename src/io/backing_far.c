@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "answers.h"
 #include "backing.h"
 #include "base/apart.h"
 #include "base/event.h"
@@ -367,6 +368,7 @@ static FM_FAULT void ahead_end(struct far *f, struct fm_io *io, long res)
 {
 	io->res = (int32_t)res;
 	fm_device_end(io);
+	fm_answers_end(io);
 	__atomic_store_n(&io->done, true, __ATOMIC_RELEASE);
 	fm_event_raise(f->bell);
 }

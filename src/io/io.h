@@ -2,6 +2,7 @@
 /* io.h - what other rooms may use of io/. */
 #pragma once
 
+#include "answers.h"
 #include "bounce.h"
 #include "demand.h"
 #include "device.h"

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "answers.h"
 #include "base/fds.h"
 #include "base/lock.h"
 #include "base/pause.h"
@@ -26,6 +27,7 @@ FM_FAULT void fm_ring_finish(struct fm_ring *r, struct fm_io *io, long res)
 {
 	io->res = (int32_t)res;
 	fm_device_end(io);
+	fm_answers_end(io);
 	io->done = true;
 	r->ios++;
 }
@@ -75,6 +77,7 @@ static FM_FAULT void ring_queue(struct fm_ring *r, struct fm_io **ios,
 
 	for (unsigned i = 0; i < n; i++) {
 		ios[i]->done = false;
+		fm_answers_begin(ios[i]);
 		fm_device_begin(ios[i]);
 		if (ring_begin(r, ios[i]))
 			queued++;
@@ -238,9 +241,11 @@ static FM_FAULT long once_more(struct fm_io *io)
 /* Without a ring: it may take long, and others want one. */
 static FM_FAULT long wait_for(struct fm_io *io, long (*wait)(struct fm_io *io))
 {
+	fm_answers_begin(io);
 	fm_device_begin(io);
 	io->res = (int32_t)wait(io);
 	fm_device_end(io);
+	fm_answers_end(io);
 	io->done = true;
 	return io->res;
 }

@@ -40,6 +40,7 @@ struct fm_io {
 	bool done;
 	bool unshare;     /* fallocate: blocks of its own, reflink.h */
 	bool punch;       /* fallocate: none any more */
+	bool asked;       /* and not answered yet: answers.h */
 	int32_t res;      /* bytes or -errno, valid once done */
 	uint64_t began;   /* ns, device.h; 0: it is not measured */
 	uint32_t company; /* reads in flight on the device then */

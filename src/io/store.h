@@ -46,6 +46,8 @@ struct fm_file_io {
 	int direct, buffered, was[2];
 	int kept; /* `buffered` as the guardian has it */
 	_Atomic uint32_t cached; /* loads from the page cache */
+	_Atomic uint32_t asked;  /* transfers under way */
+	_Atomic uint64_t heard_ms; /* one ended last, or the first began */
 };
 
 /*

@@ -232,6 +232,8 @@ static void device_json(struct fm_json *o, const struct fm_file *f)
 	fm_json_uint(o, "page_ns", d.page);
 	fm_json_uint(o, "among_read_ns", d.among_fixed);
 	fm_json_uint(o, "among_page_ns", d.among_page);
+	fm_json_text(o, "source", f->io->backing ? f->io->backing->text : NULL);
+	fm_json_uint(o, "silent_ms", fm_answers_silent_ms(f));
 }
 
 static const char *const eviction_names[] = {
