@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "reflink.h"
 
-#include <linux/fiemap.h>
-#include <linux/fs.h>
-
+#include "base/extents.h"
 #include "base/sys.h"
 #include "engine.h"
 #include "file.h"
@@ -22,44 +20,18 @@ static bool may_share(int fd)
 	       fs == OCFS2_MAGIC || fs == BCACHEFS_MAGIC;
 }
 
-#define EXTENTS 64
-
-/* Is one of the extents from *at on shared? Looks at some of them. *at: where
- * to go on, or UINT64_MAX. */
-static bool some_shared(int fd, uint64_t *at)
+static bool is_shared(const struct fiemap_extent *e, void *arg)
 {
-	union {
-		struct fiemap map;
-		char room[sizeof(struct fiemap) +
-			  EXTENTS * sizeof(struct fiemap_extent)];
-	} f = { .map = { .fm_start = *at, .fm_length = UINT64_MAX - *at,
-			 .fm_extent_count = EXTENTS } };
-	const struct fiemap_extent *e = f.map.fm_extents;
-	uint32_t n;
-
-	*at = UINT64_MAX;
-	if (fm_sys_ioctl(fd, FS_IOC_FIEMAP, &f.map))
-		return false;
-	n = f.map.fm_mapped_extents;
-	for (uint32_t k = 0; k < n; k++)
-		if (e[k].fe_flags & FIEMAP_EXTENT_SHARED)
-			return true;
-	if (n == EXTENTS && !(e[n - 1].fe_flags & FIEMAP_EXTENT_LAST))
-		*at = e[n - 1].fe_logical + e[n - 1].fe_length;
-	return false;
+	return e->fe_flags & FIEMAP_EXTENT_SHARED;
 }
 
 static bool any_shared(int fd)
 {
-	uint64_t at = 0;
+	const int err = fm_extents_find(fd, 0, UINT64_MAX,
+					(int)fm_tune.reflink_looks, is_shared,
+					NULL);
 
-	for (int k = 0; k < fm_tune.reflink_looks; k++) {
-		if (some_shared(fd, &at))
-			return true;
-		if (at == UINT64_MAX)
-			return false;
-	}
-	return true;
+	return err == 1 || err == -E2BIG;
 }
 
 static void reflink_set(struct fm_file *f, enum fm_unshare how)
