@@ -2,6 +2,7 @@
 #include "at_map.h"
 
 #include "advise/advise.h"
+#include "base/extents.h"
 #include "base/life.h"
 #include "base/sys.h"
 #include "cache/cache.h"
@@ -81,6 +82,43 @@ static void of_maps(const struct fm_mmap_request *q, struct fm_cost_facts *c)
 
 	if ((m || alike) && at_map_is_open(q->policy))
 		c->maps = fm_maps_cost(m, alike, q->len, fm_now_ns());
+}
+
+struct written {
+	uint64_t start, end; /* bytes of the file */
+	uint64_t left; /* of what may have been written there */
+};
+
+/* Room that has been made, and never been written to, is as good as a hole. */
+static bool is_too_much(const struct fiemap_extent *e, void *arg)
+{
+	struct written *w = arg;
+	const uint64_t end = fm_least(e->fe_logical + e->fe_length, w->end);
+	const uint64_t n = end - (e->fe_logical > w->start ? e->fe_logical :
+							     w->start);
+
+	if (e->fe_flags & FIEMAP_EXTENT_UNWRITTEN)
+		return false;
+	if (n > w->left)
+		return true;
+	w->left -= n;
+	return false;
+}
+
+/* A database in the making, an array, a temporary file. Where more has been
+ * written nobody knows whether that is used, or the rest. A file system that
+ * does not say where blocks are may not say either how many (FUSE). */
+static void of_holes(const struct fm_mmap_request *q, struct fm_cost_facts *c)
+{
+	const uint64_t most = fm_tune.pagecache_probe_grows;
+	struct written w = { (uint64_t)q->off, (uint64_t)q->off + q->len,
+			     most };
+
+	if (q->shared && q->maywrite && at_map_is_open(q->policy) &&
+	    fm_sys_may_ask() &&
+	    !fm_extents_find(q->fd, w.start, w.end, (int)fm_tune.reflink_looks,
+			     is_too_much, &w))
+		c->holes = fm_cost_holes(q->len, most - w.left);
 }
 
 /* Who only reads may have a lease, which tells at once who else stores. */
@@ -184,6 +222,7 @@ static const struct {
 } terms[] = {
 	{ FM_WHY_REMAPPED, of_maps },
 	{ FM_WHY_MANY_PEERS, of_peers },
+	{ FM_WHY_HOLES, of_holes },
 	{ FM_WHY_CACHED, of_cache },
 	{ FM_WHY_START, of_start },
 	{ FM_WHY_FITS, of_memory },

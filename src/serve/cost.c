@@ -67,6 +67,12 @@ uint32_t fm_cost_start(uint64_t bytes, uint64_t ahead, uint64_t read_ns)
 	return lost ? (uint32_t)(THOUSAND * lost / (lost + bytes)) : 0;
 }
 
+uint32_t fm_cost_holes(uint64_t mapped, uint64_t written)
+{
+	return written < mapped ? (uint32_t)((mapped - written) /
+					     (mapped / THOUSAND + 1)) : 0;
+}
+
 bool fm_cost_too_small(uint64_t bytes)
 {
 	return fm_cost_counts(fm_cost_start(bytes, 0, 0));
@@ -89,7 +95,7 @@ struct fm_costs fm_cost(const struct fm_cost_facts *f)
 		.engine = access_ns(misses_of_engine(f),
 				    fm_miss_left_engine(&f->miss), ns) +
 			  fm_cost_counts(f->maps) + fm_cost_counts(f->peers) +
-			  fm_cost_counts(f->start),
+			  fm_cost_counts(f->start) + fm_cost_counts(f->holes),
 		.kernel = access_ns(misses_of_kernel(f),
 				    fm_miss_left_kernel(&f->miss),
 				    miss_of_kernel_ns(f, ns)),

@@ -4,8 +4,8 @@
  * be told beforehand. Nothing but arithmetic.
  *
  *   cost(server) = part of the accesses that miss x what a miss takes
- *     + of the engine: to take over what is mapped anew, and to look for other
- *       processes
+ *     + of the engine: to take over what is mapped anew, to look for other
+ *       processes, and to ask for the blocks of holes
  *
  * Accesses are taken to be spread over what is in use; of that a server misses
  * what its memory does not hold. The engine holds its cache. The kernel holds
@@ -44,7 +44,7 @@ struct fm_cost_facts {
 	 * to read all that is the engine's into the page cache */
 	uint64_t waited_ns, reread_ns;
 	/* thousandths of a thread */
-	uint32_t maps, peers, start;
+	uint32_t maps, peers, start, holes;
 };
 
 struct fm_costs {
@@ -60,6 +60,11 @@ struct fm_costs fm_cost(const struct fm_cost_facts *f);
  * that the program waits for, read_ns longer than on a common disk. ahead 0:
  * not known. */
 uint32_t fm_cost_start(uint64_t bytes, uint64_t ahead, uint64_t read_ns);
+/* [plain] The same of a file of which so much is mapped, and so much has been
+ * written: what is stored to is a hole then. Nobody reads one, but the engine
+ * asks for its block before each store, and so waits where the kernel does
+ * not. */
+uint32_t fm_cost_holes(uint64_t mapped, uint64_t written);
 /* [plain] As much of a thread's time as counts: what is less than a quarter or
  * so is not worth a change. */
 uint64_t fm_cost_counts(uint32_t lost);

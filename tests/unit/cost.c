@@ -196,6 +196,23 @@ static void an_engine_starts_where_reads_take_long(void **state)
 	assert_true(fm_cost_counts(fm_cost_start(4 * MIB, 0, late)));
 }
 
+/* Each store asks for a block; what there is to read is read with either. */
+static void new_files_are_the_kernels(void **state)
+{
+	f.memory = UINT64_MAX;
+	f.holes = fm_cost_holes(600 * MIB, 0);
+	assert_in_range(f.holes, 990, 1000);
+	assert_true(kernel_less());
+	f.holes = fm_cost_holes(2 * MIB, MIB);
+	assert_in_range(f.holes, 490, 500);
+	assert_true(kernel_less());
+	f.holes = fm_cost_holes(2 * MIB, 2 * MIB - 65536);
+	assert_false(kernel_less());
+	assert_int_equal(fm_cost_holes(MIB, 2 * MIB), 0);
+	assert_int_equal(fm_cost_holes(0, 0), 0);
+	assert_in_range(fm_cost_holes(UINT64_MAX, 0), 990, 1000);
+}
+
 FM_UNIT(cost)
 {
 	const struct CMUnitTest tests[] = {
@@ -213,6 +230,7 @@ FM_UNIT(cost)
 		cmocka_unit_test_setup(an_engine_starts_for_what_is_worth_it,
 				       begin),
 		cmocka_unit_test(an_engine_starts_where_reads_take_long),
+		cmocka_unit_test_setup(new_files_are_the_kernels, begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
