@@ -28,9 +28,12 @@
 #include "vetoes.h"
 #include "vm/vm.h"
 
+#define BLOCK 512u /* unit: of st_blocks */
+
 static struct {
 	unsigned in_a_row;   /* looks at which much was lost */
 	uint32_t looks;
+	uint64_t ms;         /* of the last one */
 	bool refused;        /* there is no engine here */
 	_Atomic bool trials; /* the engine is on trial for a file */
 } state;
@@ -43,6 +46,7 @@ struct fm_loss {
 	struct fm_page_sample seen;
 	uintptr_t start; /* of its first range */
 	uint64_t pages;
+	uint64_t blocks; /* of the file, in pages */
 	uint64_t not_before_ms; /* looked at whether others use it */
 	uint32_t look;
 };
@@ -51,6 +55,7 @@ struct look {
 	const struct fm_rate *rate;
 	struct fm_krange_all all; /* the first range of each file */
 	uint64_t came; /* pages, of all of these */
+	uint64_t filled; /* holes, of all of these */
 	char path[256]; /* size: as in the statistics */
 	struct stat st;
 };
@@ -93,6 +98,15 @@ static uint64_t engine_trial_weight(const struct fm_loss *s)
 	return s->seen.n ? s->seen.came * s->pages / s->seen.n : 0;
 }
 
+static void note_blocks(struct look *l, struct fm_loss *s, bool again)
+{
+	const uint64_t blocks = (uint64_t)l->st.st_blocks * BLOCK / FM_PAGE;
+
+	if (again && blocks > s->blocks)
+		l->filled += blocks - s->blocks;
+	s->blocks = blocks;
+}
+
 /* False: it is not looked at, or this is another range of it. */
 static bool engine_trial_sample(struct look *l, const struct fm_krange *r)
 {
@@ -106,6 +120,7 @@ static bool engine_trial_sample(struct look *l, const struct fm_krange *r)
 				(uint64_t)l->st.st_size);
 	again = s->look + 1 == state.looks && s->start == r->start &&
 		s->pages == pages;
+	note_blocks(l, s, again);
 	s->start = r->start;
 	s->pages = pages;
 	s->look = state.looks;
@@ -275,16 +290,29 @@ static void loses(struct look *l, const struct fm_krange *r)
 	fm_file_put(f);
 }
 
+/* A first store to a hole counts as a wait, and asks no device. */
+static uint64_t lost_by_reads(const struct look *l, uint64_t ms)
+{
+	const uint64_t waits = l->rate->waits;
+	const uint64_t filled = l->filled * FM_SECOND_MS / (ms + 1);
+
+	return filled < waits ? l->rate->kernel * (waits - filled) / waits : 0;
+}
+
 void fm_engine_trial_look(const struct fm_rate *r)
 {
 	struct look l = { .rate = r };
+	const uint64_t since_ms = state.ms;
 
+	state.ms = fm_now_ms();
 	state.in_a_row = r->kernel >= fm_tune.serve_lost_much ?
 				 state.in_a_row + 1 : 0;
 	if (!state.in_a_row || !fm_settings()->promote_ms ||
 	    fm_sys_confined() || fm_krange_all(NULL, &l.all))
 		return;
 	sample_all(&l);
+	if (lost_by_reads(&l, state.ms - since_ms) < fm_tune.serve_lost_much)
+		state.in_a_row = 0;
 	for (unsigned i = 0; i < l.all.n; i++)
 		if (state.in_a_row >= fm_tune.serve_row &&
 		    is_cause(&l, loss_of(&l.all.at[i])))
