@@ -30,12 +30,22 @@ static struct cache_range pagecache_probe_cut(const struct stat *st,
 	return r;
 }
 
+/* Where there is no such call it is asked for once: valgrind prints a warning
+ * each time. */
+static _Atomic bool no_cachestat;
+
 /* Pages of the range; how many are cached in *ret. 0: cannot tell. */
 static uint64_t count_cached(int fd, const struct cache_range *r, uint64_t *ret)
 {
 	struct cache_stat cs;
+	long err;
 
-	if (!r->len || fm_sys4(SYS_CACHESTAT, fd, r, &cs, 0))
+	if (!r->len || atomic_load(&no_cachestat))
+		return 0;
+	err = fm_sys4(SYS_CACHESTAT, fd, r, &cs, 0);
+	if (err == -ENOSYS)
+		atomic_store(&no_cachestat, true);
+	if (err)
 		return 0;
 	*ret = cs.cached;
 	return (r->len + FM_PAGE_MASK) >> FM_PAGE_SHIFT;
