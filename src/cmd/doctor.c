@@ -191,23 +191,26 @@ static void advice_lines(void)
 static void warm_line(void)
 {
 	const char *dir, *error = "a directory that others may not write to";
-	char remedy[4200];
+	char text[4300];
 	struct stat st;
 	int err;
 
 	fm_policy_load_for("fastmap", "", environ);
 	dir = fm_settings()->warm_dir;
 	if (!dir) {
-		line("warm start", false, "", "it is off, or there is no HOME");
+		info("warm start", "off, or there is no HOME; not needed");
 		return;
 	}
 	err = stat(dir, &st) ? errno : 0;
-	snprintf(remedy, sizeof(remedy), "mkdir -m 700 -p %s, as the user of "
-		 "the program", dir);
+	if (err == ENOENT) {
+		snprintf(text, sizeof(text), "none, and not needed; to have it: "
+			 "mkdir -m 700 -p %s, as the user of the program", dir);
+		info("warm start", text);
+		return;
+	}
 	if (!err && (st.st_uid != geteuid() || (st.st_mode & 022)))
 		err = EPERM;
-	line("warm start", !err, err ? strerror(err) : dir,
-	     err == ENOENT ? remedy : error);
+	line("warm start", !err, err ? strerror(err) : dir, error);
 }
 
 /* ---- verdict ----------------------------------------------------------- */
