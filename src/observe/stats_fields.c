@@ -15,7 +15,7 @@ static const struct {
 	FIELD(faults_write, "Stores to a page that was not there"),
 	FIELD(faults_wp, "First stores to a page that was only read"),
 	FIELD(loads, "Requests to the device for pages"),
-	FIELD(load_bytes, "Bytes that were read for pages"),
+	FIELD(load_bytes, "Bytes that were read for pages, holes of the files among them"),
 	FIELD(hits_ahead, "Faults whose page readahead had"),
 	FIELD(hits_alias, "Faults whose page another mapping had"),
 	FIELD(hits_standby, "Faults whose page was kept beside the mappings"),

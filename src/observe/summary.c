@@ -29,7 +29,7 @@
 
 struct sums {
 	struct fm_file_stats st;
-	uint64_t served, left, chosen;
+	uint64_t served, left, chosen, advised;
 	char path[256]; /* the first that the kernel has; "": none */
 	enum fm_server_reason why;
 	bool handed;
@@ -106,6 +106,14 @@ static bool summary_is_served(const struct fm_unserved *l)
 	return false;
 }
 
+static bool summary_is_advised(const struct fm_unserved *l)
+{
+	struct fm_served now;
+
+	fm_served_read(&l->served, &now);
+	return now.ms[FM_BY_ADVISED];
+}
+
 /* One that is served, too, counts as that. */
 static void summary_add_left(const struct fm_unserved *l, void *arg)
 {
@@ -114,6 +122,7 @@ static void summary_add_left(const struct fm_unserved *l, void *arg)
 
 	if (summary_is_served(l))
 		return;
+	s->advised += summary_is_advised(l);
 	if (as_chosen(why)) {
 		s->chosen++;
 		if (!s->left && !s->served)
@@ -148,6 +157,19 @@ static void summary_put_kernels(const struct sums *s, char *ret, size_t size)
 	fm_join(ret, size, head, fm_server_reason_text(s->why), "");
 }
 
+static void say_none(const struct sums *s, const char *tail)
+{
+	const uint64_t all = s->left + s->chosen;
+	const char *files = all == 1 ? "" : "s";
+
+	if (s->advised)
+		fm_log(FM_LOG_WARN, "served none of %lu file%s, advised the "
+		       "kernel on %lu%s", all, files, s->advised, tail);
+	else
+		fm_log(FM_LOG_WARN, "served none of %lu file%s%s", all, files,
+		       tail);
+}
+
 static void summary_say(const struct sums *s)
 {
 	const uint64_t read = atomic_load(&s->st.load_bytes);
@@ -155,9 +177,7 @@ static void summary_say(const struct sums *s)
 
 	summary_put_kernels(s, tail, sizeof(tail));
 	if (!s->served)
-		fm_log(FM_LOG_WARN, "served none of %lu file%s%s",
-		       s->left + s->chosen,
-		       s->left + s->chosen == 1 ? "" : "s", tail);
+		say_none(s, tail);
 	else
 		fm_log(FM_LOG_WARN, "served %lu of %lu file%s, %lu faults, "
 		       "%lu %s read, %lu %% of the faults from memory%s",
