@@ -17,7 +17,6 @@ struct fm_file_wb {
 	_Atomic uint64_t dirty_since_ms;
 	_Atomic bool buffered; /* goes through the page cache */
 	_Atomic bool sheds; /* only written so, see fm_wb_urgent */
-	_Atomic uint32_t shown; /* words, since it was written: wb_show.c */
 	_Atomic bool mixed; /* buffered, no direct write in flight */
 	bool mapped; /* by stores, see file.c */
 };

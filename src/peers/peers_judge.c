@@ -374,11 +374,7 @@ static void write_before_ipc(struct fm_file *f, uint64_t pages)
 	}
 	if (!affordable(pages))
 		return;
-	if (fm_wb_show(f)) {
-		atomic_fetch_add(&shown_ns, fm_now_ns() - from);
-		return;
-	}
-	fm_wb_ahead_cached(f);
+	fm_wb_ahead(f, true);
 	charge(fm_now_ns() - from, pages);
 }
 

@@ -32,12 +32,6 @@ int fm_wb_file(struct fm_file *f);
 /* [any] The same, ahead of need: whether that was of use is measured. `wait`:
  * as in fm_wb_range. */
 int fm_wb_ahead(struct fm_file *f, bool wait);
-/* [any] The page cache has what was stored to f before the call. False: not, or
- * not sure; it is to be written. */
-bool fm_wb_show(struct fm_file *f);
-/* [any] fm_wb_ahead, waiting, into the page cache: from there few pages can be
- * shown the next time. */
-void fm_wb_ahead_cached(struct fm_file *f);
 /* [any] What a page costs later that is written ahead of need: ns of its next
  * store, times the share of such pages that are stored to again. */
 uint64_t fm_wb_again_ns(void);
