@@ -235,16 +235,18 @@ FM_FAULT int fm_sys_stat_notimes(int fd, struct stat *st)
 	return 0;
 }
 
-#define WHICH (STATX_TYPE | STATX_MODE | STATX_UID | STATX_INO)
+#define WHICH (STATX_TYPE | STATX_INO)
+#define WHOSE (WHICH | STATX_MODE | STATX_UID)
 
+/* A network file system may know some of it only. */
 static FM_FAULT int sys_which(int dir, const char *path, int flags,
-			      struct stat *st)
+			      unsigned mask, struct stat *st)
 {
 	struct statx sx;
 	int err = (int)fm_sys5(SYS_statx, dir, path,
-			       flags | AT_STATX_DONT_SYNC, WHICH, &sx);
+			       flags | AT_STATX_DONT_SYNC, mask, &sx);
 
-	if (!err && (sx.stx_mask & WHICH) != WHICH)
+	if (!err && (sx.stx_mask & mask) != mask)
 		err = -ENOTSUP;
 	st->st_mode = err ? 0 : sx.stx_mode;
 	st->st_uid = err ? 0 : sx.stx_uid;
@@ -255,13 +257,18 @@ static FM_FAULT int sys_which(int dir, const char *path, int flags,
 
 FM_FAULT int fm_sys_which(int fd, struct stat *st)
 {
-	return sys_which(fd, "", AT_EMPTY_PATH, st);
+	return sys_which(fd, "", AT_EMPTY_PATH, WHICH, st);
+}
+
+FM_FAULT int fm_sys_whose(int fd, struct stat *st)
+{
+	return sys_which(fd, "", AT_EMPTY_PATH, WHOSE, st);
 }
 
 FM_FAULT int fm_sys_which_at(const char *path, struct stat *st)
 {
 	return atomic_load(&confined) ? fm_sys_stat(path, st) :
-					sys_which(AT_FDCWD, path, 0, st);
+					sys_which(AT_FDCWD, path, 0, WHICH, st);
 }
 
 FM_FAULT long fm_sys_clone_on(long flags, char *top, void (*fn)(void *),

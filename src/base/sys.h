@@ -166,9 +166,11 @@ bool fm_sys_may_ask(void);
  * With fine times a look at them makes the next write to the file take a new
  * one, and with it a change of the inode. */
 int fm_sys_stat_notimes(int fd, struct stat *st);
-/* Device, inode, mode and owner, from what is known on this machine: no server
- * is asked, which might not answer. */
+/* Device, inode and type, from what is known on this machine: no server is
+ * asked, which might not answer. */
 int fm_sys_which(int fd, struct stat *st);
+/* The same with mode and owner, or -ENOTSUP: these are not known here. */
+int fm_sys_whose(int fd, struct stat *st);
 /* The same of a path: of what others have open (/proc/PID/fd), which may be on
  * a server that is away. */
 int fm_sys_which_at(const char *path, struct stat *st);

@@ -71,10 +71,10 @@ static uid_t peers_registry_me(void)
 }
 
 /* Who asks for statistics learns that a server does not answer: it is not asked
- * here. statx(2) may end who has confined itself. */
+ * here, where that is known. statx(2) may end who has confined itself. */
 static bool owner_of(int fd, struct stat *st)
 {
-	return (!fm_sys_confined() && !fm_sys_which(fd, st)) ||
+	return (!fm_sys_confined() && !fm_sys_whose(fd, st)) ||
 	       !fm_sys_stat_notimes(fd, st);
 }
 
