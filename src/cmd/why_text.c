@@ -269,8 +269,6 @@ static void put_waits(const json_t *file, FILE *out)
 			"engine %.2f, kernel %.2f\n", engine, kernel);
 }
 
-/* ---- the last decisions ------------------------------------------------- */
-
 static void put_silence(const json_t *file, FILE *out)
 {
 	char buf[DOC_WAITS];
@@ -279,6 +277,8 @@ static void put_silence(const json_t *file, FILE *out)
 	if (*text)
 		fprintf(out, "now: %s\n", text);
 }
+
+/* ---- the last decisions ------------------------------------------------- */
 
 static void put_change(const json_t *c, FILE *out)
 {
