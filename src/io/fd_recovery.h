@@ -14,11 +14,12 @@
 #include "base/proc.h"
 #include "base/sys.h"
 
-/* [fault] Does this error say that the number is not (any more) what it was? */
+/* [fault] Does this error say that the number is not (any more) what it was?
+ * EBADFD: a message to a ring whose number is another file's. */
 static inline bool fm_is_lost(long err)
 {
 	return err == -EBADF || err == -ENOTTY || err == -EOPNOTSUPP ||
-	       err == -ENXIO;
+	       err == -ENXIO || err == -EBADFD;
 }
 
 /* [fault] A new number for what the guardian keeps (FM_BACKUP_...), whose

@@ -66,6 +66,36 @@ static void grown(void)
 	close(fd);
 }
 
+/* Every number that was open is another file's before the second file is
+ * handed to a ring for the first time. */
+static void numbers(void)
+{
+	static bool open_before[4096];
+	int fd = ct_file("seen", N * PAGE), null;
+	char *p = ct_map(fd, N * PAGE, RW, MAP_SHARED, 0), *q;
+
+	p[PAGE] = 'A';
+	say_rc("F5 msync", msync(p, N * PAGE, MS_SYNC));
+	fd = ct_file("unseen", N * PAGE);
+	q = ct_map(fd, N * PAGE, RW, MAP_SHARED, 0);
+	for (int i = 3; i < 4096; i++)
+		open_before[i] = ct_raw(SYS_fcntl, i, F_GETFD, 0, 0) >= 0;
+	ct_raw(SYS_close_range, 3, ~0u, 0, 0);
+	null = open("/dev/null", O_RDWR);
+	for (int i = 3; i < 4096; i++)
+		if (open_before[i] && i != null)
+			ct_raw(SYS_dup2, null, i, 0, 0);
+	say("F5 numbers: %zu wrong", ct_wrong(q, 0, N));
+	for (size_t i = 0; i < N; i++)
+		q[i * PAGE + 9] = 'N';
+	say_rc("F5 msync numbers", msync(q, N * PAGE, MS_SYNC));
+	munmap(q, N * PAGE);
+	munmap(p, N * PAGE);
+	fd = open(ct_path("unseen"), O_RDONLY);
+	say("F5 numbers: %c", ct_in_file(fd, 7 * PAGE + 9));
+	close(fd);
+}
+
 static void first(void)
 {
 	stolen(false);
@@ -82,5 +112,6 @@ int main(int argc, char **argv)
 	say_child("F5 closed", first);
 	say_child("F5 used again", second);
 	say_child("F5 grown", grown);
+	say_child("F5 numbers", numbers);
 	return 0;
 }
