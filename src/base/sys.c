@@ -191,7 +191,7 @@ FM_FAULT bool fm_sys_confined(void)
 }
 
 /* The main thread is nobody's child, and inherits no filter. */
-bool fm_sys_may_ask(void)
+FM_FAULT bool fm_sys_may_ask(void)
 {
 	const int n = atomic_load(&filters);
 
@@ -233,6 +233,14 @@ FM_FAULT int fm_sys_stat_notimes(int fd, struct stat *st)
 	st->st_size = (off_t)sx.stx_size;
 	st->st_blocks = (blkcnt_t)sx.stx_blocks;
 	return 0;
+}
+
+/* Without a flag sync_file_range(2) looks whether its file has pages, and does
+ * nothing. A filter may end who calls it. */
+FM_FAULT bool fm_sys_is_stream(int fd)
+{
+	return fm_sys_may_ask() &&
+	       fm_sys4(SYS_sync_file_range, fd, 0, 0, 0) == -ESPIPE;
 }
 
 #define WHICH (STATX_TYPE | STATX_INO)

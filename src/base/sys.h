@@ -166,6 +166,9 @@ bool fm_sys_may_ask(void);
  * With fine times a look at them makes the next write to the file take a new
  * one, and with it a change of the inode. */
 int fm_sys_stat_notimes(int fd, struct stat *st);
+/* Is it for sure a socket, a pipe, a terminal or the like, no file? Takes
+ * a fifth of fstat(2). False: not known. */
+bool fm_sys_is_stream(int fd);
 /* Device, inode and type, from what is known on this machine: no server is
  * asked, which might not answer. */
 int fm_sys_which(int fd, struct stat *st);

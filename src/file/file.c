@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "file.h"
 
+#include <limits.h>
 #include <linux/magic.h>
 #include <stdio.h>
 
@@ -679,12 +680,40 @@ struct fm_file *fm_file_by_stat(const struct stat *st)
 	return f;
 }
 
+/* What a number was when it was last looked at: no more than what is asked
+ * first now. */
+static _Atomic uint64_t streams[16]; /* a bit a number: a socket, a pipe ... */
+#define STREAMS (sizeof(streams) * CHAR_BIT)
+
+static bool was_stream(int fd)
+{
+	const unsigned n = (unsigned)fd;
+
+	return n < STREAMS &&
+	       atomic_load_explicit(&streams[n / 64], memory_order_relaxed) &
+		       1ull << n % 64;
+}
+
+static void note_stream(int fd, bool is)
+{
+	const unsigned n = (unsigned)fd;
+
+	if (n >= STREAMS || was_stream(fd) == is)
+		return;
+	if (is)
+		atomic_fetch_or(&streams[n / 64], 1ull << n % 64);
+	else
+		atomic_fetch_and(&streams[n / 64], ~(1ull << n % 64));
+}
+
 struct fm_file *fm_file_by_fd(int fd)
 {
 	struct stat st;
 
-	if (!fm_active() || fm_sys_stat_notimes(fd, &st))
+	if (!fm_active() || (was_stream(fd) && fm_sys_is_stream(fd)) ||
+	    fm_sys_stat_notimes(fd, &st))
 		return NULL;
+	note_stream(fd, !S_ISREG(st.st_mode));
 	return fm_file_by_stat(&st);
 }
 
