@@ -44,6 +44,41 @@ static bool is_to_grow(const struct stat *st, uint64_t off, uint64_t len)
 		       size - size / fm_tune.serve_nearly;
 }
 
+struct written {
+	uint64_t start, end; /* bytes of the file */
+	uint64_t left; /* of what may have been written there */
+};
+
+/* Room that has been made, and never been written to, is as good as a hole. */
+static bool is_too_much(const struct fiemap_extent *e, void *arg)
+{
+	struct written *w = arg;
+	const uint64_t end = fm_least(e->fe_logical + e->fe_length, w->end);
+	const uint64_t n = end - (e->fe_logical > w->start ? e->fe_logical :
+							     w->start);
+
+	if (e->fe_flags & FIEMAP_EXTENT_UNWRITTEN)
+		return false;
+	if (n > w->left)
+		return true;
+	w->left -= n;
+	return false;
+}
+
+/* Bytes that are not holes: these have to be read, or kept. What is compressed
+ * has fewer blocks than that. */
+static uint64_t written_bytes(const struct fm_mmap_request *q)
+{
+	const uint64_t size = (uint64_t)q->st.st_size;
+	struct written w = { 0, size, size };
+
+	if (!fm_is_sparse(&q->st) || !fm_sys_may_ask() ||
+	    fm_extents_find(q->fd, 0, size, (int)fm_tune.reflink_looks,
+			    is_too_much, &w))
+		return size;
+	return size - w.left;
+}
+
 /* Is it the kernel's on a common disk, but not where a read takes long? Then
  * that is found out. */
 static uint32_t start_costs(const struct fm_mmap_request *q, uint64_t bytes)
@@ -71,7 +106,8 @@ static void of_start(const struct fm_mmap_request *q, struct fm_cost_facts *c)
 	if (!fm_life_running() && at_map_is_open(q->policy) &&
 	    is_whole(size, off, q->len) &&
 	    !(q->maywrite && is_to_grow(&q->st, off, q->len)))
-		c->start = start_costs(q, q->len + fm_krange_bytes());
+		c->start = start_costs(q, fm_least(q->len, written_bytes(q)) +
+						  fm_krange_bytes());
 }
 
 static void of_maps(const struct fm_mmap_request *q, struct fm_cost_facts *c)
@@ -82,27 +118,6 @@ static void of_maps(const struct fm_mmap_request *q, struct fm_cost_facts *c)
 
 	if ((m || alike) && at_map_is_open(q->policy))
 		c->maps = fm_maps_cost(m, alike, q->len, fm_now_ns());
-}
-
-struct written {
-	uint64_t start, end; /* bytes of the file */
-	uint64_t left; /* of what may have been written there */
-};
-
-/* Room that has been made, and never been written to, is as good as a hole. */
-static bool is_too_much(const struct fiemap_extent *e, void *arg)
-{
-	struct written *w = arg;
-	const uint64_t end = fm_least(e->fe_logical + e->fe_length, w->end);
-	const uint64_t n = end - (e->fe_logical > w->start ? e->fe_logical :
-							     w->start);
-
-	if (e->fe_flags & FIEMAP_EXTENT_UNWRITTEN)
-		return false;
-	if (n > w->left)
-		return true;
-	w->left -= n;
-	return false;
 }
 
 /* A database in the making, an array, a temporary file. Where more has been
@@ -200,11 +215,11 @@ static bool may_only_fit(const struct fm_mmap_request *q)
  * smaller. */
 static void of_memory(const struct fm_mmap_request *q, struct fm_cost_facts *c)
 {
-	const uint64_t size = (uint64_t)q->st.st_size;
-	uint64_t left, others;
+	uint64_t size, left, others;
 
 	if (!may_only_fit(q))
 		return;
+	size = written_bytes(q);
 	left = fm_memory_left_lately();
 	others = engines();
 	if (left == UINT64_MAX || size < others)
