@@ -16,6 +16,7 @@
 #include "policy.h"
 #include "rw/rw.h"
 #include "seen_fd.h"
+#include "serve/serve.h"
 #include "short_maps.h"
 
 #ifndef MAP_DROPPABLE
@@ -108,6 +109,8 @@ bool fm_mmap_candidate(struct fm_mmap_request *q, struct fm_file **ret_known)
 		q->left = FM_WHY_SEALS;
 	if (q->left == FM_WHY_SEALS)
 		q->policy = NULL; /* it is memory: no advice either */
+	if (q->policy || q->left)
+		fm_serve_seen(&q->st, q->fd);
 	if (q->policy && !q->left)
 		note_source(q, NULL);
 	return q->policy && !q->left;

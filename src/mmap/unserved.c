@@ -16,12 +16,12 @@ static _Atomic size_t longest;
 static struct fm_lock lock = FM_LOCK(FM_RANK_UNSERVED);
 
 /* NULL when there is none: in a child of fork those of its parent are free, or
- * another file's. */
+ * another file's, and so they are where the file has gone. */
 static struct fm_unserved *unserved_of(const struct fm_serve_entry *c)
 {
 	struct fm_unserved *l = c ? atomic_load(&c->left) : NULL;
 
-	return l && l->of == c ? l : NULL;
+	return l && l->of == c && l->file == atomic_load(&c->file) ? l : NULL;
 }
 
 static struct fm_unserved *unserved_find(dev_t dev, ino_t ino)
@@ -36,6 +36,7 @@ static struct fm_unserved *unserved_make(const struct stat *st)
 
 	if (c && !unserved_of(c) && used < FM_LEFT_FILES) {
 		table[used].of = c;
+		table[used].file = atomic_load(&c->file);
 		atomic_store(&c->left, &table[used++]);
 	}
 	return unserved_of(c);
@@ -76,7 +77,9 @@ struct fm_unserved *fm_unserved_short_before(const struct stat *st, size_t len)
 {
 	struct fm_unserved *l = unserved_find(st->st_dev, st->st_ino);
 
-	return l && len <= l->too_short ? l : NULL;
+	return l && len <= l->too_short && fm_serve_unchanged(l->of, st) ?
+		       l :
+		       NULL;
 }
 
 size_t fm_unserved_longest(void)

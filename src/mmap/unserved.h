@@ -16,6 +16,7 @@
 
 struct fm_unserved {
 	struct fm_serve_entry *of; /* NULL: it is free */
+	uint32_t file; /* of those that had its number */
 	int64_t size;
 	_Atomic uint64_t mappings, shared, writable; /* mmap calls */
 	_Atomic uint64_t bytes, largest;

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/life.h"
+#include "base/sys.h"
 
 #define MOST 65536u /* size: files */
 #define FIRST 16u   /* size: entries */
@@ -76,6 +77,31 @@ struct fm_serve_entry *fm_serve_of(dev_t dev, ino_t ino)
 	return c;
 }
 
+static uint64_t changed_ns(const struct stat *st)
+{
+	return (uint64_t)st->st_ctim.tv_sec * 1000000000u +
+	       (uint64_t)st->st_ctim.tv_nsec;
+}
+
+bool fm_serve_unchanged(const struct fm_serve_entry *c, const struct stat *st)
+{
+	return atomic_load(&c->changed) == changed_ns(st);
+}
+
+void fm_serve_seen(const struct stat *st, int fd)
+{
+	struct fm_serve_entry *c = fm_serve_of(st->st_dev, st->st_ino);
+	uint64_t born, was;
+
+	if (!c || fm_serve_unchanged(c, st))
+		return;
+	born = fm_sys_birth(fd);
+	was = atomic_exchange(&c->born, born);
+	if (was && was != born)
+		atomic_fetch_add(&c->file, 1);
+	atomic_store(&c->changed, changed_ns(st));
+}
+
 bool fm_veto_put(struct fm_serve_entry *c, enum fm_veto v, bool is)
 {
 	if (is)
@@ -97,12 +123,13 @@ struct fm_maps *fm_serve_maps(dev_t dev, ino_t ino, bool make)
 {
 	struct fm_serve_entry *c = make ? fm_serve_of(dev, ino) :
 					  fm_serve_find(dev, ino);
-	const uint32_t now = atomic_load(&generation);
+	uint32_t now = atomic_load(&generation);
 
 	if (c && !c->maps && make)
 		c->maps = fm_alloc(sizeof(*c->maps));
 	if (!c || !c->maps)
 		return NULL;
+	now += atomic_load(&c->file); /* neither goes back */
 	if (c->maps_of != now)
 		*c->maps = (struct fm_maps){ 0 };
 	c->maps_of = now;

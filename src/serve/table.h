@@ -6,14 +6,14 @@
  * serves it. Entries are added without a lock of ours and stay. There may be
  * 60,000, so what few need is allocated when it is, and stays as well. A child
  * of fork keeps them, and of what is in them only that the kernel has mapped
- * the file.
+ * the file. So does the next file that gets the number.
  */
 #pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
+#include <sys/stat.h>
 
 #include "base/by_inode.h"
 #include "again.h"
@@ -27,8 +27,10 @@ struct fm_loss;     /* mmap/engine_trial.c */
 struct fm_serve_entry {
 	FM_BY_INODE;
 	_Atomic uint32_t vetoes; /* enum fm_veto: veto.h */
-	uint32_t maps_of;    /* the process that `maps` are of */
+	uint32_t maps_of;    /* the process and the file that `maps` are of */
+	_Atomic uint64_t born, changed; /* the file, in ns: fm_serve_seen */
 	_Atomic bool kernel; /* it serves a mapping, or did */
+	_Atomic uint32_t file; /* how many have had its number before it */
 	/* Under the space lock. */
 	uintptr_t kernel_at; /* where that was when last looked up */
 	struct fm_maps *maps;
@@ -59,6 +61,13 @@ struct fm_choice {
 struct fm_serve_entry *fm_serve_find(dev_t dev, ino_t ino);
 /* [any] The same, made if need be; NULL: the table is full. */
 struct fm_serve_entry *fm_serve_of(dev_t dev, ino_t ino);
+
+/* [any] This file is mapped. What was known of one that is gone, and had its
+ * number, is of another file from now on. Two are told apart by their birth,
+ * which is looked up where the file has changed. */
+void fm_serve_seen(const struct stat *st, int fd);
+/* [any] It has not changed since. */
+bool fm_serve_unchanged(const struct fm_serve_entry *c, const struct stat *st);
 
 /* [any] Whether something forbids the engine this file. Returns that. */
 bool fm_veto_put(struct fm_serve_entry *c, enum fm_veto v, bool is);
