@@ -139,7 +139,8 @@ FM_FAULT bool fm_recover_ring(struct fm_ring *r)
 	struct io_uring fresh;
 	int err;
 
-	if (fm_sys6(SYS_io_uring_enter, r->ring.ring_fd, 0, 0, 0, 0, 0) >= 0)
+	if (fm_sys6(SYS_io_uring_enter, r->ring.ring_fd, 0, 0, 0, 0, 0) >= 0 &&
+	    !fm_ring_is_other(r))
 		return false; /* this one is well */
 	n = not_taken(r, ios);
 	/* Completions arrive in the mapped memory, at the next system call. */
@@ -160,6 +161,7 @@ FM_FAULT bool fm_recover_ring(struct fm_ring *r)
 	}
 	forget_ring(&r->ring);
 	r->ring = fresh;
+	r->ino = fm_ring_ino(&fresh);
 	memset(r->gen, 0, fm_home.files * sizeof(*r->gen));
 	memset(r->gen_buf, 0, fm_home.files * sizeof(*r->gen_buf));
 	if (n)
@@ -178,7 +180,7 @@ FM_FAULT void fm_ring_submit(struct fm_ring *r, struct fm_io **ios,
 	if (!r->uring || !r->inflight)
 		return;
 	do { /* EINTR, EAGAIN, EBUSY: completions are reaped below us */
-		err = io_uring_submit(&r->ring);
+		err = fm_ring_enter(&r->ring, 0);
 		if (fm_is_lost(err)) {
 			fm_recover_ring(r);
 			return;
@@ -200,7 +202,7 @@ FM_FAULT unsigned fm_ring_reap(struct fm_ring *r)
 
 	while (!n && r->uring && r->inflight) {
 		r->slept++;
-		if (fm_is_lost(io_uring_submit_and_wait(&r->ring, 1)))
+		if (fm_is_lost(fm_ring_enter(&r->ring, 1)))
 			fm_recover_ring(r);
 		n = fm_ring_look(r);
 	}

@@ -253,6 +253,29 @@ int fm_ring_create(struct io_uring *r, unsigned entries, uint32_t slots)
 	return 0;
 }
 
+FM_FAULT ino_t fm_ring_ino(const struct io_uring *r)
+{
+	struct stat st;
+
+	return fm_sys_stat_notimes(r->ring_fd, &st) ? 0 : st.st_ino;
+}
+
+FM_FAULT bool fm_ring_is_other(const struct fm_ring *r)
+{
+	const ino_t ino = fm_ring_ino(&r->ring);
+
+	return ino && r->ino && ino != r->ino;
+}
+
+FM_FAULT int fm_ring_enter(struct io_uring *r, unsigned wait)
+{
+	const unsigned head = *r->sq.khead;
+	const int n = io_uring_submit_and_wait(r, wait);
+	const unsigned now = __atomic_load_n(r->sq.khead, __ATOMIC_ACQUIRE);
+
+	return n >= 0 && now == head && *r->sq.ktail != head ? -EBADF : n;
+}
+
 FM_FAULT void fm_ring_unmap(struct io_uring *r)
 {
 	struct memory m = {

@@ -103,6 +103,7 @@ static bool ring_init(struct fm_ring *r)
 	r->gen_buf = r->gen + fm_home.files;
 	if (fm_ring_create(&r->ring, FM_RING_DEPTH, fm_home.files * 2))
 		return false;
+	r->ino = fm_ring_ino(&r->ring);
 	r->uring = true;
 	return true;
 }

@@ -20,6 +20,7 @@ struct fm_ring {
 	unsigned inflight;       /* owner only */
 	unsigned early;          /* done at submission */
 	struct io_uring ring;
+	ino_t ino;               /* of ring, by which it is told from others */
 	uint32_t *gen;           /* file generation held in each slot pair */
 	uint32_t *gen_buf;
 	uint64_t ios, slept;
@@ -48,6 +49,14 @@ void fm_ring_dup_probe(void);
 
 /* [any] ring_make.c */
 int fm_ring_create(struct io_uring *r, unsigned entries, uint32_t slots);
+/* [fault] Which ring is under its number, where the kernel tells them apart. 0:
+ * none, or it does not say. */
+ino_t fm_ring_ino(const struct io_uring *r);
+/* [fault] Another ring, which may be the program's. */
+bool fm_ring_is_other(const struct fm_ring *r);
+/* [fault] io_uring_submit(), and wait for so many. -EBADF: it was another ring
+ * that was entered, under the number of this one, which has taken nothing. */
+int fm_ring_enter(struct io_uring *r, unsigned wait);
 /* [fault] Unmap the memory of r; the descriptor is the caller's to close. */
 void fm_ring_unmap(struct io_uring *r);
 

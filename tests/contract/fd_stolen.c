@@ -3,12 +3,15 @@
  * F5: a program closes every descriptor by system call instructions of its
  * own, which no preloaded library sees, while its mappings live on. Every page
  * shows what it must, and stores reach the file. Numbers that were free before
- * are used for other files. What is mapped anew is ours again: our own claims,
+ * are used for other files, or for an io_uring, which must not get files of
+ * ours. What is mapped anew is ours again: our own claims,
  * which the guardian keeps, do not stand in the way.
  */
 /* all ours */
 #include "ct.h"
 
+#include <linux/io_uring.h>
+#include <string.h>
 #include <sys/syscall.h>
 
 #define N 512ul
@@ -66,34 +69,80 @@ static void grown(void)
 	close(fd);
 }
 
+/* An io_uring of its own, of whose files none is set. -1: there is none. */
+static int own_ring(void)
+{
+	struct io_uring_params p = { 0 };
+	struct io_uring_rsrc_register files = {
+		.nr = 512, .flags = IORING_RSRC_REGISTER_SPARSE,
+	};
+	int fd = (int)ct_raw(SYS_io_uring_setup, 4, (long)&p, 0, 0);
+
+	return fd < 0 || ct_raw(SYS_io_uring_register, fd,
+				IORING_REGISTER_FILES2, (long)&files,
+				sizeof(files)) ? -1 : fd;
+}
+
+static int null_device(void)
+{
+	return open("/dev/null", O_RDWR);
+}
+
+/* Does the ring, if it is one, have this file? */
+static bool has(int ring, const char *name)
+{
+	char line[512];
+	bool found = false;
+	FILE *f;
+
+	sprintf(line, "/proc/self/fdinfo/%d", ring);
+	f = fopen(line, "re");
+	while (f && fgets(line, sizeof(line), f))
+		found |= strstr(line, name) != NULL;
+	if (f)
+		fclose(f);
+	return found;
+}
+
 /* Every number that was open is another file's before the second file is
  * handed to a ring for the first time. */
-static void numbers(void)
+static void numbers(const char *first, const char *later, int (*other)(void))
 {
 	static bool open_before[4096];
-	int fd = ct_file("seen", N * PAGE), null;
+	int fd = ct_file(first, N * PAGE), one;
 	char *p = ct_map(fd, N * PAGE, RW, MAP_SHARED, 0), *q;
 
 	p[PAGE] = 'A';
 	say_rc("F5 msync", msync(p, N * PAGE, MS_SYNC));
-	fd = ct_file("unseen", N * PAGE);
+	fd = ct_file(later, N * PAGE);
 	q = ct_map(fd, N * PAGE, RW, MAP_SHARED, 0);
 	for (int i = 3; i < 4096; i++)
 		open_before[i] = ct_raw(SYS_fcntl, i, F_GETFD, 0, 0) >= 0;
 	ct_raw(SYS_close_range, 3, ~0u, 0, 0);
-	null = open("/dev/null", O_RDWR);
-	for (int i = 3; i < 4096; i++)
-		if (open_before[i] && i != null)
-			ct_raw(SYS_dup2, null, i, 0, 0);
+	one = other();
+	for (int i = 3; one >= 0 && i < 4096; i++)
+		if (open_before[i] && i != one)
+			ct_raw(SYS_dup2, one, i, 0, 0);
 	say("F5 numbers: %zu wrong", ct_wrong(q, 0, N));
 	for (size_t i = 0; i < N; i++)
 		q[i * PAGE + 9] = 'N';
 	say_rc("F5 msync numbers", msync(q, N * PAGE, MS_SYNC));
+	say("F5 numbers: given away: %d", has(one, later));
 	munmap(q, N * PAGE);
 	munmap(p, N * PAGE);
-	fd = open(ct_path("unseen"), O_RDONLY);
+	fd = open(ct_path(later), O_RDONLY);
 	say("F5 numbers: %c", ct_in_file(fd, 7 * PAGE + 9));
 	close(fd);
+}
+
+static void files(void)
+{
+	numbers("seen", "unseen", null_device);
+}
+
+static void rings(void)
+{
+	numbers("ring", "unring", own_ring);
 }
 
 static void first(void)
@@ -112,6 +161,7 @@ int main(int argc, char **argv)
 	say_child("F5 closed", first);
 	say_child("F5 used again", second);
 	say_child("F5 grown", grown);
-	say_child("F5 numbers", numbers);
+	say_child("F5 numbers", files);
+	say_child("F5 rings", rings);
 	return 0;
 }
