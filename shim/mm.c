@@ -130,10 +130,28 @@ static int unmap(bool raw, void *addr, size_t len)
 	return r;
 }
 
+/* What the kernel serves is marked and unmarked, each time under a lock:
+ * signals are blocked once for all. Not in a child of vfork: it may be killed
+ * in the middle, and has our memory. */
+static bool mm_is_noted(void *addr, size_t len)
+{
+	return fm_krange_in(addr, len) && !managed(addr, len) &&
+	       fm_whoami() == FM_ME;
+}
+
 int fm_do_munmap(bool raw, void *addr, size_t len)
 {
-	return TAKES_PAGES(
+	const bool noted = mm_is_noted(addr, len);
+	uint64_t mask;
+	int r;
+
+	if (noted)
+		fm_block_signals(&mask);
+	r = TAKES_PAGES(
 		FM_TAKES_RANGE(addr, len, fm_is_zero, unmap(raw, addr, len)));
+	if (noted)
+		fm_restore_signals(&mask);
+	return r;
 }
 
 /* What is kept of a mapping stays: a call that begins before the engine takes

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* not engaged: the mapping has been handed to the kernel */
-/* U21: advice on a mapping that the kernel serves, and msync of it, over and
- * over: what lasts is said with signals blocked, anything else is the one
- * system call. A tracer counts those of a child. */
+/* U21: advice on a mapping that the kernel serves, msync and munmap of it, over
+ * and over: what lasts is said with signals blocked once, anything else is the
+ * one system call. A tracer counts those of a child. */
 #include "ct.h"
 #include "traced.h"
 
@@ -13,6 +13,7 @@
 #define MARK 9999 /* no such system call */
 
 #define MSYNC -1
+#define MUNMAP -2
 
 static const struct kind {
 	int advice;
@@ -26,6 +27,7 @@ static const struct kind {
 	{ MADV_NORMAL, "NORMAL", true },
 	{ MADV_RANDOM, "RANDOM", true },
 	{ MADV_DONTDUMP, "DONTDUMP", true },
+	{ MUNMAP, "munmap", true }, /* the last */
 };
 
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
@@ -45,6 +47,8 @@ static void advise(char *p, int advice, int n)
 	for (int i = 0; i < n; i++)
 		if (advice == MSYNC)
 			msync(p + i % PAGES * PAGE, PAGE, MS_ASYNC);
+		else if (advice == MUNMAP)
+			munmap(p + i % PAGES * PAGE, PAGE);
 		else
 			madvise(p + i % PAGES * PAGE, PAGE, advice);
 }
