@@ -202,6 +202,12 @@ static FM_FAULT void end_wait(void)
 	}
 }
 
+static FM_FAULT void note_room(struct fm_file *f, uint64_t ns)
+{
+	fm_count(&f->st->room_ns, ns);
+	fm_device_made_room(f->io->device, ns);
+}
+
 /* How many of the pages have room now: those behind the end of the file have
  * none. */
 static FM_FAULT long load_allocate(struct fm_file *f, uint64_t fp, uint64_t n)
@@ -209,6 +215,7 @@ static FM_FAULT long load_allocate(struct fm_file *f, uint64_t fp, uint64_t n)
 	uint64_t size = (uint64_t)fm_file_size_now(f);
 	uint64_t off = fp << FM_PAGE_SHIFT, end = (fp + n) << FM_PAGE_SHIFT;
 	struct fm_io io = { .file = f, .op = FM_FALLOCATE, .buffered = true };
+	const uint64_t from = fm_now_ns();
 	long err;
 
 	if (end > size)
@@ -223,6 +230,8 @@ static FM_FAULT long load_allocate(struct fm_file *f, uint64_t fp, uint64_t n)
 		err = fm_io_once(&io);
 	while (err == -EINTR); /* of whoever does it: the store must wait */
 	end_wait();
+	if (!err)
+		note_room(f, fm_now_ns() - from);
 	if (io.unshare && (err == -EOPNOTSUPP || err == -EINVAL)) {
 		atomic_store(&f->load->unshare, FM_UNSHARE_NEVER);
 		return load_allocate(f, fp, n);

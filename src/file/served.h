@@ -42,6 +42,7 @@ struct fm_file_stats {
 	_Atomic uint64_t engine_trials, engine_kept; /* mmap/engine_trial.h */
 	_Atomic uint64_t spent_ns; /* by threads, in faults */
 	_Atomic uint64_t unmapped_ns; /* of it: cache/unmapped.h */
+	_Atomic uint64_t room_ns; /* of it: file/load.h, holes */
 	_Atomic uint8_t demote_why; /* enum fm_server_reason */
 	struct fm_served served;
 };

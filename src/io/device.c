@@ -38,6 +38,7 @@ struct fm_device {
 	_Atomic uint32_t even, even_among; /* pages; 0: not known */
 	_Atomic uint64_t fixed, page; /* ns, of reads that are alone */
 	_Atomic uint64_t each, each_page; /* ... and among others */
+	_Atomic uint64_t room; /* ns, to ask for a block; 0: not known */
 	double rule_n, rule_t; /* pages and ns of one, as a rule */
 	_Atomic uint64_t memory_ns; /* that, if its pages take hardly less */
 };
@@ -393,6 +394,28 @@ void fm_device_waited(dev_t dev, uint64_t pages, uint64_t ns)
 	fm_lock(&d->lock);
 	device_add(&d->kernel, (double)pages, (double)ns);
 	fm_unlock(&d->lock);
+}
+
+/* Two threads at once: one of them is enough. */
+FM_FAULT void fm_device_made_room(struct fm_device *d, uint64_t ns)
+{
+	const double was = (double)fm_device_room_ns(d);
+	double t = (double)ns;
+
+	if (!d)
+		return;
+	if (t > fm_tune.device_longest_ns)
+		t = fm_tune.device_longest_ns;
+	t = was + (t - was) / fm_tune.sample_enough;
+	atomic_store_explicit(&d->room, (uint64_t)t + 1, memory_order_relaxed);
+}
+
+FM_FAULT uint64_t fm_device_room_ns(const struct fm_device *d)
+{
+	const uint64_t ns = d ? atomic_load_explicit(&d->room,
+						     memory_order_relaxed) : 0;
+
+	return ns ? ns : (uint64_t)fm_tune.device_room_ns;
 }
 
 void fm_device_figures(const struct fm_file *f, struct fm_device_figures *ret)

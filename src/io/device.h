@@ -72,6 +72,12 @@ struct fm_device_price fm_device_price(dev_t dev);
  * many pages each. */
 void fm_device_waited(dev_t dev, uint64_t pages, uint64_t ns);
 
+/* [fault] A thread has waited ns for a call that makes room for what is stored
+ * to holes. What one takes, on the average of late, or as is assumed. d may be
+ * NULL. */
+void fm_device_made_room(struct fm_device *d, uint64_t ns);
+uint64_t fm_device_room_ns(const struct fm_device *d);
+
 /* [plain] The figures of f's device: nanoseconds, and how many reads (groups of
  * reads) each line has seen. */
 struct fm_device_figures {

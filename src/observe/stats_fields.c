@@ -40,6 +40,7 @@ static const struct {
 	FIELD(engine_kept, "Of these, times that it did better"),
 	FIELD(spent_ns, "Time that threads spent in the engine's faults"),
 	FIELD(unmapped_ns, "Of it, for pages that an unmap had lost"),
+	FIELD(room_ns, "Of it, to make room for what is stored to holes"),
 };
 
 _Static_assert(sizeof(fields) / sizeof(fields[0]) == FM_STATS_FIELDS,
