@@ -8,6 +8,7 @@
 #include "cache/cache.h"
 #include "engine.h"
 #include "file/file.h"
+#include "io/io.h"
 #include "first_read.h"
 #include "memory.h"
 #include "pagecache_probe.h"
@@ -120,20 +121,59 @@ static void of_maps(const struct fm_mmap_request *q, struct fm_cost_facts *c)
 		c->maps = fm_maps_cost(m, alike, q->len, fm_now_ns());
 }
 
-/* A database in the making, an array, a temporary file. Where more has been
- * written nobody knows whether that is used, or the rest. A file system that
- * does not say where blocks are may not say either how many (FUSE). */
-static void of_holes(const struct fm_mmap_request *q, struct fm_cost_facts *c)
+/* A look that began at from_ns takes a hundredth of the time, no more. 0: it
+ * is not worth a note. */
+static uint64_t told_until(uint64_t from_ns)
 {
-	const uint64_t most = fm_tune.pagecache_probe_grows;
+	const uint64_t now = fm_now_ns();
+	const uint64_t hold = (now - from_ns) * fm_tune.helper_share;
+
+	return hold < 1000000 ? 0 : now + hold; /* unit: ns */
+}
+
+static struct fm_maps *maps_if(const struct fm_mmap_request *q, bool noted)
+{
+	return noted ? fm_serve_maps(q->st.st_dev, q->st.st_ino, true) : NULL;
+}
+
+static uint32_t holes_cost(const struct fm_mmap_request *q)
+{
+	const dev_t dev = q->st.st_dev;
+	const struct fm_hole_price p = {
+		.room = fm_device_room_ns(fm_device_of(dev)),
+		.read = fm_device_price(dev).read,
+	};
+	const uint64_t most = fm_cost_holes_end(q->len, &p);
 	struct written w = { (uint64_t)q->off, (uint64_t)q->off + q->len,
 			     most };
 
-	if (q->shared && q->maywrite && at_map_is_open(q->policy) &&
-	    fm_sys_may_ask() &&
-	    !fm_extents_find(q->fd, w.start, w.end, (int)fm_tune.reflink_looks,
-			     is_too_much, &w))
-		c->holes = fm_cost_holes(q->len, most - w.left);
+	return fm_extents_find(q->fd, w.start, w.end,
+			       (int)fm_tune.reflink_looks, is_too_much, &w) ?
+		       0 : fm_cost_holes(q->len, most - w.left, &p);
+}
+
+/* A database in the making, an array, a temporary file. A file system that does
+ * not say where blocks are may not say either how many (FUSE). To look at many
+ * extents takes as long as some mappings: who maps the file over and over is
+ * told the same for a while. */
+static void of_holes(const struct fm_mmap_request *q, struct fm_cost_facts *c)
+{
+	const uint64_t from = fm_now_ns();
+	struct fm_maps *m = fm_serve_maps(q->st.st_dev, q->st.st_ino, false);
+
+	if (!q->shared || !q->maywrite || !at_map_is_open(q->policy) ||
+	    !fm_sys_may_ask())
+		return;
+	if (m && from < m->holes_until_ns) {
+		c->holes = m->holes;
+		return;
+	}
+	c->holes = holes_cost(q);
+	m = maps_if(q, told_until(from));
+	if (m) {
+		m->holes = c->holes;
+		m->holes_until_ns = told_until(from);
+	}
 }
 
 /* Who only reads may have a lease, which tells at once who else stores. */
@@ -155,15 +195,11 @@ static bool was_cached(const struct fm_mmap_request *q, uint64_t now_ns)
 
 static void note_cached(const struct fm_mmap_request *q, uint64_t from_ns)
 {
-	const uint64_t now = fm_now_ns();
-	const uint64_t hold = (now - from_ns) * fm_tune.helper_share;
-	struct fm_maps *m;
+	const uint64_t until = told_until(from_ns);
+	struct fm_maps *m = maps_if(q, until);
 
-	if (hold < 1000000) /* unit: ns, not worth a note */
-		return;
-	m = fm_serve_maps(q->st.st_dev, q->st.st_ino, true);
 	if (m)
-		m->cached_until_ns = now + hold;
+		m->cached_until_ns = until;
 }
 
 static void of_cache(const struct fm_mmap_request *q, struct fm_cost_facts *c)
@@ -237,8 +273,8 @@ static const struct {
 } terms[] = {
 	{ FM_WHY_REMAPPED, of_maps },
 	{ FM_WHY_MANY_PEERS, of_peers },
-	{ FM_WHY_HOLES, of_holes },
 	{ FM_WHY_CACHED, of_cache },
+	{ FM_WHY_HOLES, of_holes },
 	{ FM_WHY_START, of_start },
 	{ FM_WHY_FITS, of_memory },
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cost.h"
 
+#include "base/types.h"
 #include "tunables.h"
 
 #define UNKNOWN_NS 1000u /* unit: only how the two compare counts then */
@@ -67,10 +68,25 @@ uint32_t fm_cost_start(uint64_t bytes, uint64_t ahead, uint64_t read_ns)
 	return lost ? (uint32_t)(THOUSAND * lost / (lost + bytes)) : 0;
 }
 
-uint32_t fm_cost_holes(uint64_t mapped, uint64_t written)
+uint32_t fm_cost_holes(uint64_t mapped, uint64_t written,
+		       const struct fm_hole_price *p)
 {
-	return written < mapped ? (uint32_t)((mapped - written) /
-					     (mapped / THOUSAND + 1)) : 0;
+	const double asks = written < mapped ? (double)(mapped - written) *
+					       (double)p->room : 0;
+	const double reads = (double)written * (double)p->read;
+
+	return asks > 0 ? (uint32_t)(THOUSAND * asks / (asks + reads)) : 0;
+}
+
+uint64_t fm_cost_holes_end(uint64_t mapped, const struct fm_hole_price *p)
+{
+	const double left = THOUSAND > fm_tune.serve_lost_much ?
+				    THOUSAND - fm_tune.serve_lost_much : 0;
+	const double asks = (double)p->room * left;
+	const double reads = (double)p->read * fm_tune.serve_lost_much;
+
+	return (uint64_t)((double)(mapped / FM_PAGE) * asks /
+			  (asks + reads)) * FM_PAGE;
 }
 
 bool fm_cost_too_small(uint64_t bytes)

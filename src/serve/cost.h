@@ -60,11 +60,19 @@ struct fm_costs fm_cost(const struct fm_cost_facts *f);
  * that the program waits for, read_ns longer than on a common disk. ahead 0:
  * not known. */
 uint32_t fm_cost_start(uint64_t bytes, uint64_t ahead, uint64_t read_ns);
+/* What the engine takes for a page, in ns: to ask for its block, and to read
+ * it. */
+struct fm_hole_price {
+	uint64_t room, read;
+};
 /* [plain] The same of a file of which so much is mapped, and so much has been
- * written: what is stored to is a hole then. Nobody reads one, but the engine
- * asks for its block before each store, and so waits where the kernel does
- * not. */
-uint32_t fm_cost_holes(uint64_t mapped, uint64_t written);
+ * written, where all of it is to be used. Nobody reads a hole, but the engine
+ * asks for its block before the store, and so waits where the kernel does not.
+ * What is written is read with either. */
+uint32_t fm_cost_holes(uint64_t mapped, uint64_t written,
+		       const struct fm_hole_price *p);
+/* [plain] Where more has been written that is not worth a change. */
+uint64_t fm_cost_holes_end(uint64_t mapped, const struct fm_hole_price *p);
 /* [plain] As much of a thread's time as counts: what is less than a quarter or
  * so is not worth a change. */
 uint64_t fm_cost_counts(uint32_t lost);

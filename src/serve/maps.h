@@ -43,6 +43,9 @@ struct fm_maps {
 	struct fm_hold hold;
 	/* the kernel's, whatever was lost: mmap/at_map.c */
 	uint64_t cached_until_ns;
+	/* and what holes cost, as far as is known */
+	uint64_t holes_until_ns;
+	uint32_t holes;
 };
 
 /* [plain] The first mapping of a file, of len bytes; it took so long. */

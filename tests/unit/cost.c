@@ -199,18 +199,35 @@ static void an_engine_starts_where_reads_take_long(void **state)
 /* Each store asks for a block; what there is to read is read with either. */
 static void new_files_are_the_kernels(void **state)
 {
+	const struct fm_hole_price disk = { .room = 20000, .read = 100000 };
+
 	f.memory = UINT64_MAX;
-	f.holes = fm_cost_holes(600 * MIB, 0);
-	assert_in_range(f.holes, 990, 1000);
+	f.holes = fm_cost_holes(600 * MIB, 0, &disk);
+	assert_int_equal(f.holes, 1000);
 	assert_true(kernel_less());
-	f.holes = fm_cost_holes(2 * MIB, MIB);
-	assert_in_range(f.holes, 490, 500);
+	assert_in_range(fm_cost_holes(600 * MIB, 100 * MIB, &disk), 499, 501);
+	assert_in_range(fm_cost_holes(UINT64_MAX, 0, &disk), 990, 1000);
+	assert_int_equal(fm_cost_holes(MIB, 2 * MIB, &disk), 0);
+	assert_int_equal(fm_cost_holes(0, 0, &disk), 0);
+}
+
+/* Where a read takes as long as room does, half of it may be written; where it
+ * takes long, room is nothing. */
+static void holes_cost_what_the_device_takes(void **state)
+{
+	const struct fm_hole_price alike = { .room = 100000, .read = 100000 };
+	const struct fm_hole_price far = { .room = 20000, .read = 5000000 };
+
+	assert_in_range(fm_cost_holes_end(1000 * MIB, &alike), 749 * MIB,
+			751 * MIB);
+	f.memory = UINT64_MAX;
+	f.holes = fm_cost_holes(1000 * MIB, 700 * MIB, &alike);
 	assert_true(kernel_less());
-	f.holes = fm_cost_holes(2 * MIB, 2 * MIB - 65536);
+	f.holes = fm_cost_holes(1000 * MIB, 800 * MIB, &alike);
 	assert_false(kernel_less());
-	assert_int_equal(fm_cost_holes(MIB, 2 * MIB), 0);
-	assert_int_equal(fm_cost_holes(0, 0), 0);
-	assert_in_range(fm_cost_holes(UINT64_MAX, 0), 990, 1000);
+	f.holes = fm_cost_holes(1000 * MIB, 20 * MIB, &far);
+	assert_false(kernel_less());
+	assert_true(fm_cost_holes_end(1000 * MIB, &far) < 20 * MIB);
 }
 
 FM_UNIT(cost)
@@ -231,6 +248,7 @@ FM_UNIT(cost)
 				       begin),
 		cmocka_unit_test(an_engine_starts_where_reads_take_long),
 		cmocka_unit_test_setup(new_files_are_the_kernels, begin),
+		cmocka_unit_test_setup(holes_cost_what_the_device_takes, begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
