@@ -87,6 +87,7 @@ static void look_at_files(struct look *l)
 	FM_HOLD_SPACE();
 	fm_for_each_file(f, id) {
 		judge_add(f, l);
+		fm_holes_weigh(f);
 		if (!most || f->choice->spent_lately_ns >
 				     most->choice->spent_lately_ns)
 			most = f;

@@ -3,7 +3,8 @@
  * again.h - what the engine's faults took of late for pages that had been there
  * until they were unmapped (cache/unmapped.h), beside all that they took.
  *
- * With the kernel these are in the page cache, and cost nothing to speak of.
+ * With the kernel these are in the page cache, and cost nothing to speak of;
+ * no more does room for what is stored to holes, which is weighed alike.
  * So the kernel costs less by a quarter (cost.h) if these were a quarter of
  * all, the rest being the same with both. Who changes once they come to what
  * the change takes has paid twice the least possible, at most. Nothing but

@@ -26,6 +26,25 @@ static uint64_t move_ns(const struct fm_file *f)
 	       fm_device_each_ns(f, (uint64_t)fm_cache_of(f));
 }
 
+static bool unmap_may_go(struct fm_file *f, enum fm_server_reason why)
+{
+	return f->policy->warm == FM_WARM_AUTO && fm_may_change(f) &&
+	       fm_demote_may_return(f, why);
+}
+
+/* Where the engine was tried it is better, with all that it costs. */
+void fm_holes_weigh(struct fm_file *f)
+{
+	if (fm_kernel_serves(f) || f->choice->trial.state != FM_TRIAL_NONE ||
+	    !fm_again_pays(&f->choice->holes, atomic_load(&f->st->spent_ns),
+			   atomic_load(&f->st->room_ns), move_ns(f),
+			   fm_now_ms()) ||
+	    !unmap_may_go(f, FM_WHY_HOLES))
+		return;
+	fm_demote_ask(f, FM_WHY_HOLES);
+	fm_wb_kick();
+}
+
 /* The last one's are the next process's, or what was mapped anew
  * (serve/maps.h). */
 void fm_unmap_weigh(struct fm_file *f)
@@ -37,8 +56,7 @@ void fm_unmap_weigh(struct fm_file *f)
 	if (atomic_load(&f->nmaps) < 2 ||
 	    !fm_again_pays(a, atomic_load(&f->st->spent_ns),
 			   atomic_load(&f->st->unmapped_ns), move_ns(f), now) ||
-	    f->policy->warm != FM_WARM_AUTO ||
-	    !fm_may_change(f) || !fm_demote_may_return(f, FM_WHY_REMAPPED))
+	    !unmap_may_go(f, FM_WHY_REMAPPED))
 		return;
 	m = fm_serve_maps(f->dev, f->ino, true);
 	if (m)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * unmap_loss.h - what the engine loses by an unmap, and the page cache would
- * keep: remembered (cache/unmapped.h) and weighed (serve/again.h). All [plain],
+ * unmap_loss.h - what takes the engine time and the kernel none, weighed
+ * (serve/again.h): what is lost by an unmap, and the page cache would keep
+ * (cache/unmapped.h), and room for stores to holes (file/load.h). All [plain],
  * under the space lock.
  */
 #pragma once
@@ -14,3 +15,6 @@ void fm_unmap_loses(struct fm_map *m);
 /* A mapping of f has gone. Once what was lost so and loaded again has taken as
  * long as a change would, the kernel gets the file. */
 void fm_unmap_weigh(struct fm_file *f);
+/* The same, once a second, of what it took to ask for the blocks of holes: the
+ * kernel does that when it writes. */
+void fm_holes_weigh(struct fm_file *f);

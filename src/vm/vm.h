@@ -6,3 +6,4 @@
 #include "fixed_replace.h"
 #include "mapops.h"
 #include "unmap_cache.h"
+#include "unmap_loss.h"
