@@ -99,8 +99,8 @@ static uint64_t miss_of_kernel_ns(const struct fm_cost_facts *f, uint64_t ns)
 	if (f->kernel_ns)
 		return f->kernel_ns;
 	ns = fm_miss_kernel_ns(&f->miss, ns);
-	return f->cpu < fm_tune.serve_cpu_short ?
-		       ns : ns * fm_tune.serve_cpu_kernel / THOUSAND;
+	return ns - ns * f->cpu / THOUSAND *
+			    (THOUSAND - fm_tune.serve_cpu_kernel) / THOUSAND;
 }
 
 struct fm_costs fm_cost(const struct fm_cost_facts *f)

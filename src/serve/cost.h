@@ -15,13 +15,12 @@
  *
  * What comes along with a miss saves others, and makes it longer: of both as
  * much as was counted (miss.h). A miss takes the same with both, and saves as
- * much, where nothing is known of that. But where the CPUs are what is short,
- * and not the device, it takes as long as its work on them, of which the kernel
- * has less: no signal, no copy, no look for the page. What is in the
- * page cache already the kernel does not miss, while the engine begins with
- * nothing. What the engine does beside misses is measured, as time of a thread,
- * and counts where it is worth a change at all: one that has an access each
- * microsecond is assumed.
+ * much, where nothing is known of that. But of as large a part of it as the
+ * process uses of all CPUs, which is work on them, the kernel has less: no
+ * signal, no copy, no look for the page. What is in the page cache already the
+ * kernel does not miss, while the engine begins with nothing. What the engine
+ * does beside misses is measured, as time of a thread, and counts where it is
+ * worth a change at all: one that has an access each microsecond is assumed.
  */
 #pragma once
 

@@ -47,7 +47,8 @@ struct fm_rate fm_rate_between(const struct fm_totals *a,
 	return (struct fm_rate){
 		.kernel = with_kernel(a, b),
 		.engine = rate_part(spent / 1000, ms),
-		.cpu = rate_part((b->cpu_ms - a->cpu_ms) * 1000, ms),
+		.cpu = (uint32_t)fm_least(
+			rate_part((b->cpu_ms - a->cpu_ms) * 1000, ms), 1000),
 		.waits = a_second(b->major - a->major + b->loads - a->loads,
 				  ms),
 		.kib = a_second((b->read_bytes - a->read_bytes) >> 10, ms),

@@ -80,11 +80,12 @@ static void what_is_short(void **state)
 {
 	f.memory = UINT64_MAX;
 	f.engine_ns = 300000;
-	f.cpu = fm_tune.serve_cpu_short - 1;
+	f.cpu = 500; /* of which the kernel has half */
 	assert_false(kernels(600, 0));
-	f.cpu++;
+	f.cpu = 510;
 	assert_true(kernels(600, 0));
 	assert_false(kernels(40, 0)); /* nothing misses */
+	f.cpu = 1000;
 	f.memory = 256 * MIB; /* of 600 the kernel misses 78 %, we 60 */
 	f.cache = 240 * MIB;
 	assert_true(kernels(600, 0));
