@@ -6,17 +6,13 @@
  */
 #include "compare.h"
 
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "cmd.h"
 #include "rounds.h"
 #include "settings.h"
-#include "stage.h"
 
 #define NAME "fastmap compare"
 
@@ -29,7 +25,6 @@ static const struct option own_options[] = {
 };
 
 static struct rounds all = { .n = 3 };
-static struct program program;
 static bool json;
 
 static void compare_help(void)
@@ -54,25 +49,13 @@ static void compare_help(void)
 	settings_help();
 }
 
-static int compare_take(int c)
+static int compare_take(int c, const char *value)
 {
 	if (c == OPT_JSON) {
 		json = true;
 		return 0;
 	}
-	if (c >= ROUNDS_MEMORY && c < ROUNDS_END)
-		return rounds_take(&all, NAME, c, optarg, 1);
-	return settings_take(NAME, c, optarg);
-}
-
-/* 0, or -1: nothing would be served. */
-static int look_ahead(char **argv)
-{
-	const int guessed = stage_paths(argv, &program);
-
-	all.c.guessed = guessed > 0;
-	all.c.paths = getenv("FASTMAP_PATHS");
-	return guessed < 0 ? -1 : 0;
+	return rounds_take(&all, NAME, c, value, 1);
 }
 
 /* ---- the command -------------------------------------------------------- */
@@ -104,42 +87,25 @@ static int compare(void)
 
 static int compare_start(char **argv)
 {
-	static char real[PATH_MAX];
-	int err = program_find(argv[0], &program);
-
-	if (err) {
-		fprintf(stderr, "fastmap: %s: %s\n", argv[0], strerror(err));
-		return 2;
-	}
-	if (settings_library(real) || look_ahead(argv) ||
-	    settings_preload_heap(real) || settings_preload(real))
+	if (rounds_program(&all, argv))
 		return 2;
 	if (all.c.cold == COLD_FILES && !all.c.paths) {
 		fm_log(FM_LOG_WARN, "the page cache is not dropped: the paths "
 		       "are in a policy file (--paths, or --cold all)");
 		all.c.cold = COLD_NO;
 	}
-	all.c.argv = argv;
-	all.c.library = real;
 	return compare();
 }
 
 int cmd_compare(int argc, char **argv)
 {
-	int c;
+	static const struct settings_command command = {
+		NAME, own_options, compare_take, compare_help,
+	};
+	const int status = rounds_parse(&all, &command, argc, argv);
 
-	stage_leave_library(argv - 1); /* all of main's */
-	all.native = rounds_native();
-	argv[0] = NAME; /* getopt_long's messages begin with it */
-	while ((c = getopt_long(argc, argv, "+h",
-				settings_options(own_options), NULL)) != -1) {
-		if (c == 'h') {
-			compare_help();
-			return 0;
-		}
-		if (c == '?' || compare_take(c))
-			return 2;
-	}
+	if (status >= 0)
+		return status;
 	if (optind >= argc) {
 		fprintf(stderr, NAME ": no program given; see --help\n");
 		return 2;

@@ -76,7 +76,7 @@ int rounds_take(struct rounds *r, const char *command, int c, const char *value,
 	}
 }
 
-char **rounds_native(void)
+static char **rounds_native(void)
 {
 	size_t n = 0, m = 0;
 	char **env;
@@ -88,6 +88,37 @@ char **rounds_native(void)
 		if (strncmp(environ[i], "FASTMAP_", 8))
 			env[m++] = environ[i];
 	return env;
+}
+
+int rounds_parse(struct rounds *r, const struct settings_command *command,
+		 int argc, char **argv)
+{
+	stage_leave_library(argv - 1); /* all of main's */
+	r->native = rounds_native();
+	return settings_parse(command, argc, argv);
+}
+
+int rounds_program(struct rounds *r, char **argv)
+{
+	static struct program program;
+	static char library[PATH_MAX];
+	int guessed, err = program_find(argv[0], &program);
+	const char *paths;
+
+	if (err)
+		fprintf(stderr, "fastmap: %s: %s\n", argv[0], strerror(err));
+	if (err || settings_library(library))
+		return -1;
+	guessed = stage_paths(argv, &program);
+	if (guessed < 0 || settings_preload_heap(library) ||
+	    settings_preload(library))
+		return -1;
+	paths = getenv("FASTMAP_PATHS");
+	r->c.argv = argv;
+	r->c.library = library;
+	r->c.guessed = guessed;
+	r->c.paths = paths ? strdup(paths) : NULL;
+	return 0;
 }
 
 /* ---- one run ----------------------------------------------------------- */

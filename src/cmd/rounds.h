@@ -5,11 +5,11 @@
  */
 #pragma once
 
-#include <getopt.h>
 #include <limits.h>
 
 #include "compare.h"
 #include "group.h"
+#include "settings.h"
 
 struct rounds {
 	struct comparison c;
@@ -21,7 +21,8 @@ struct rounds {
 };
 
 /* Options: --memory, --rounds, --same, --cold. */
-enum { ROUNDS_MEMORY = 2000, ROUNDS_N, ROUNDS_SAME, ROUNDS_COLD, ROUNDS_END };
+enum { ROUNDS_MEMORY = SETTINGS_OWN, ROUNDS_N, ROUNDS_SAME, ROUNDS_COLD,
+       ROUNDS_END };
 #define ROUNDS_OPTIONS                                         \
 	{ "memory", required_argument, NULL, ROUNDS_MEMORY },  \
 	{ "rounds", required_argument, NULL, ROUNDS_N },       \
@@ -32,8 +33,14 @@ enum { ROUNDS_MEMORY = 2000, ROUNDS_N, ROUNDS_SAME, ROUNDS_COLD, ROUNDS_END };
 int rounds_take(struct rounds *r, const char *command, int c, const char *value,
 		unsigned least);
 
-/* What a program has without us: to be asked before anything is set. */
-char **rounds_native(void);
+/* Before anything is set, for what a program has without us: settings_parse(),
+ * where the library is not. argv is behind main's first. */
+int rounds_parse(struct rounds *r, const struct settings_command *command,
+		 int argc, char **argv);
+
+/* This one is to be run, its paths known, and the library set. 0, or -1 and
+ * said. */
+int rounds_program(struct rounds *r, char **argv);
 
 /* Before the first run, and behind the last. 0, or -1 and said. */
 int rounds_begin(struct rounds *r);

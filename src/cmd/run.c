@@ -68,18 +68,13 @@ static int run(char **argv)
 int cmd_run(int argc, char **argv)
 {
 	static const struct option none[] = { { 0 } };
-	int c;
+	static const struct settings_command command = {
+		"fastmap run", none, NULL, run_help,
+	};
+	const int status = settings_parse(&command, argc, argv);
 
-	argv[0] = "fastmap run"; /* getopt_long's messages begin with it */
-	while ((c = getopt_long(argc, argv, "+h", settings_options(none),
-				NULL)) != -1) {
-		if (c == 'h') {
-			run_help();
-			return 0;
-		}
-		if (c == '?' || settings_take(argv[0], c, optarg))
-			return 2;
-	}
+	if (status >= 0)
+		return status;
 	if (optind >= argc) {
 		fprintf(stderr, "fastmap run: no program given; see --help\n");
 		return 2;

@@ -77,7 +77,7 @@ void settings_help(void)
 	       "fastmap options NAME\n");
 }
 
-const struct option *settings_options(const struct option *own)
+static const struct option *settings_options(const struct option *own)
 {
 	static struct option opt[96];
 	int n = 0;
@@ -109,7 +109,7 @@ static int settings_set_option(const struct fm_option *o, const char *value)
 	return problems ? -1 : setenv(o->env, value, 1);
 }
 
-int settings_take(const char *command, int c, const char *value)
+static int settings_take(const char *command, int c, const char *value)
 {
 	if (!strcmp(value, "--")) {
 		fprintf(stderr, "%s: a value is missing before '--'\n",
@@ -122,6 +122,27 @@ int settings_take(const char *command, int c, const char *value)
 		return settings_set_option(&fm_options[c], value);
 	library = value;
 	return 0;
+}
+
+int settings_parse(const struct settings_command *command, int argc,
+		   char **argv)
+{
+	const struct option *known = settings_options(command->own);
+	int c;
+
+	argv[0] = (char *)command->name; /* getopt_long's messages begin so */
+	while ((c = getopt_long(argc, argv, "+h", known, NULL)) != -1) {
+		if (c == 'h') {
+			command->help();
+			return 0;
+		}
+		if (c == '?' || (c >= SETTINGS_OWN ?
+					 command->take(c, optarg) :
+					 settings_take(command->name, c,
+						       optarg)))
+			return 2;
+	}
+	return -1;
 }
 
 /* ---- before it is run -------------------------------------------------- */

@@ -10,13 +10,21 @@
 
 #include "program.h"
 
-/* For getopt_long: all that the library knows, --policy, --library, `own` (to
- * a NULL name), and --help as 'h'. */
-const struct option *settings_options(const struct option *own);
+/* The options of a command that runs a program: all that the library knows,
+ * --policy, --library, --help, and `own`, from SETTINGS_OWN on (to a NULL
+ * name), which take() is told of: 0, or -1 and said. What is not its own goes
+ * into the environment. -1, and optind is where the program stands, or what to
+ * end with. */
+enum { SETTINGS_OWN = 2000 };
+struct settings_command {
+	const char *name; /* "fastmap run" */
+	const struct option *own;
+	int (*take)(int c, const char *value);
+	void (*help)(void);
+};
+int settings_parse(const struct settings_command *command, int argc,
+		   char **argv);
 void settings_help(void); /* a line for each but `own` */
-
-/* One that is not of `own`: into the environment. -1: it is bad, and said. */
-int settings_take(const char *command, int c, const char *value);
 
 /* The library's file, of PATH_MAX bytes. -1: there is none, and said. */
 int settings_library(char *ret_full);

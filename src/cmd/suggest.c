@@ -38,6 +38,7 @@ static const struct option own_options[] = {
 };
 
 static struct rounds all = { .n = ROUNDS };
+static const char *from; /* --from */
 
 static void suggest_help(void)
 {
@@ -346,22 +347,11 @@ static int suggest(const json_t *docs, char **argv, int status)
 
 static int from_run(char **argv)
 {
-	static struct program program;
-	static char real[PATH_MAX];
 	json_t *docs;
-	int status = 0, err = program_find(argv[0], &program);
+	int status = 0;
 
-	if (err) {
-		fprintf(stderr, NAME ": %s: %s\n", argv[0], strerror(err));
+	if (rounds_program(&all, argv))
 		return 2;
-	}
-	if (settings_library(real) || stage_paths(argv, &program) < 0 ||
-	    settings_preload(real))
-		return 2;
-	all.c.argv = argv;
-	all.c.library = real;
-	all.c.paths = getenv("FASTMAP_PATHS") ? strdup(getenv("FASTMAP_PATHS")) :
-						NULL;
 	if (rounds_begin(&all)) {
 		rounds_end(&all);
 		return 2;
@@ -391,32 +381,23 @@ static int given(char **argv, int n, bool program)
 	return 2;
 }
 
-static int suggest_take(int c)
+static int suggest_take(int c, const char *value)
 {
-	if (c >= ROUNDS_MEMORY && c < ROUNDS_END)
-		return rounds_take(&all, NAME, c, optarg, 0);
-	return settings_take(NAME, c, optarg);
+	if (c != OPT_FROM)
+		return rounds_take(&all, NAME, c, value, 0);
+	from = value;
+	return 0;
 }
 
 int cmd_suggest(int argc, char **argv)
 {
-	const char *from = NULL;
-	int c;
+	static const struct settings_command command = {
+		NAME, own_options, suggest_take, suggest_help,
+	};
+	const int status = rounds_parse(&all, &command, argc, argv);
 
-	stage_leave_library(argv - 1); /* all of main's */
-	all.native = rounds_native();
-	argv[0] = NAME; /* getopt_long's messages begin with it */
-	while ((c = getopt_long(argc, argv, "+h",
-				settings_options(own_options), NULL)) != -1) {
-		if (c == 'h') {
-			suggest_help();
-			return 0;
-		}
-		if (c == OPT_FROM)
-			from = optarg;
-		else if (c == '?' || suggest_take(c))
-			return 2;
-	}
+	if (status >= 0)
+		return status;
 	if (!from)
 		return given(argv + optind, argc - optind,
 			     !strcmp(argv[optind - 1], "--"));
