@@ -399,11 +399,11 @@ void fm_device_waited(dev_t dev, uint64_t pages, uint64_t ns)
 /* Two threads at once: one of them is enough. */
 FM_FAULT void fm_device_made_room(struct fm_device *d, uint64_t ns)
 {
-	const double was = (double)fm_device_room_ns(d);
-	double t = (double)ns;
+	double t = (double)ns, was;
 
 	if (!d)
 		return;
+	was = (double)fm_device_room_ns(d);
 	if (t > fm_tune.device_longest_ns)
 		t = fm_tune.device_longest_ns;
 	t = was + (t - was) / fm_tune.sample_enough;

@@ -159,20 +159,23 @@ static uint32_t holes_cost(const struct fm_mmap_request *q)
 static void of_holes(const struct fm_mmap_request *q, struct fm_cost_facts *c)
 {
 	const uint64_t from = fm_now_ns();
-	struct fm_maps *m = fm_serve_maps(q->st.st_dev, q->st.st_ino, false);
+	struct fm_maps *m;
+	uint64_t until;
 
 	if (!q->shared || !q->maywrite || !at_map_is_open(q->policy) ||
 	    !fm_sys_may_ask())
 		return;
+	m = fm_serve_maps(q->st.st_dev, q->st.st_ino, false);
 	if (m && from < m->holes_until_ns) {
 		c->holes = m->holes;
 		return;
 	}
 	c->holes = holes_cost(q);
-	m = maps_if(q, told_until(from));
+	until = told_until(from);
+	m = maps_if(q, until);
 	if (m) {
 		m->holes = c->holes;
-		m->holes_until_ns = told_until(from);
+		m->holes_until_ns = until;
 	}
 }
 
