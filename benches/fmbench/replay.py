@@ -201,3 +201,19 @@ def recorded(case):
 def summary(values):
     v = sorted(values)
     return (stat.median(v), v[int(len(v) * 0.9)], v[-1]) if v else (0, 0, 0)
+
+
+def served_by(case, run):
+    """Who served all of that run, if one did."""
+    i = case.doc["columns"].index("server")
+    rows = [row for rows in case.runs[run]["records"] for row in rows if len(row) > i]
+    by = {row[i] for row in rows}
+    return by.pop() if len(by) == 1 else None
+
+
+def repeats(case):
+    """What the record itself cannot tell apart: by how much two runs differ that one
+    server served all the time."""
+    of = {run: served_by(case, run) for run in case.runs}
+    return [max(case.speed(a), case.speed(b)) / max(min(case.speed(a), case.speed(b)), 1e-9)
+            for a in of for b in of if a < b and of[a] is not None and of[a] == of[b]]
