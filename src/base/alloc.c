@@ -8,6 +8,9 @@
  */
 #include "alloc.h"
 
+#include <string.h>
+
+#include "early.h"
 #include "lock.h"
 
 static struct fm_lock lock = FM_LOCK(FM_RANK_ALLOC);
@@ -68,10 +71,14 @@ static void worked(const void *p)
 {
 }
 
+static bool is_early(void)
+{
+	return false;
+}
+
 #else
 
 #include <stdarg.h>
-#include <string.h>
 
 #define raw_calloc fm_je_calloc
 #define raw_realloc fm_je_realloc
@@ -361,28 +368,66 @@ static void worked(const void *p)
 	initialised |= p != NULL;
 }
 
+static bool is_early(void)
+{
+	return !initialised;
+}
+
 #endif
+
+static void *alloc_get(size_t size)
+{
+	void *p = is_early() ? fm_early_get(size) : NULL;
+
+	if (p)
+		return p;
+	p = may_begin() ? raw_calloc(1, size) : NULL;
+	worked(p);
+	return p;
+}
+
+static void *alloc_move(void *old, size_t size)
+{
+	const size_t had = fm_early_size(old);
+	void *p;
+
+	if (size <= had)
+		return old;
+	p = alloc_get(size);
+	if (p) {
+		memcpy(p, old, had);
+		fm_early_put(old);
+	}
+	return p;
+}
+
+static void *alloc_change(void *old, size_t size)
+{
+	void *p;
+
+	if (!old)
+		return alloc_get(size);
+	if (fm_early_has(old))
+		return alloc_move(old, size);
+	p = may_begin() ? raw_realloc(old, size) : NULL;
+	worked(p);
+	return p;
+}
 
 void *fm_alloc(size_t size)
 {
-	struct caller c;
-	void *p;
+	struct caller c = alloc_enter();
+	void *p = alloc_get(size);
 
-	c = alloc_enter();
-	p = may_begin() ? raw_calloc(1, size) : NULL;
-	worked(p);
 	alloc_leave(&c);
 	return p;
 }
 
 void *fm_realloc(void *old, size_t size)
 {
-	struct caller c;
-	void *p;
+	struct caller c = alloc_enter();
+	void *p = alloc_change(old, size);
 
-	c = alloc_enter();
-	p = may_begin() ? raw_realloc(old, size) : NULL;
-	worked(p);
 	alloc_leave(&c);
 	return p;
 }
@@ -394,6 +439,9 @@ void fm_free(void *p)
 	if (!p)
 		return;
 	c = alloc_enter();
-	raw_free(p);
+	if (fm_early_has(p))
+		fm_early_put(p);
+	else
+		raw_free(p);
 	alloc_leave(&c);
 }

@@ -6,7 +6,6 @@
 #include "base/sys.h"
 
 #define MOST 65536u /* size: files */
-#define FIRST 16u   /* size: entries */
 #define ALIKE 64u   /* size: lengths and devices */
 
 FM_INODE_TABLE(entries, 16);
@@ -24,39 +23,12 @@ struct fm_serve_entry *fm_serve_find(dev_t dev, ino_t ino)
 	return table_entry(fm_inode_first(&entries, dev, ino));
 }
 
-static struct fm_serve_entry first[FIRST];
-
-static bool is_of_first(const struct fm_serve_entry *c)
-{
-	return c >= first && c < first + FIRST;
-}
-
-/* A program that maps a few small files, all left to the kernel, would have the
- * allocator begin for this alone: 0.3 ms. */
-static struct fm_serve_entry *entry_new(void)
-{
-	static _Atomic uint32_t given;
-	uint32_t n = atomic_load(&given);
-
-	while (n < FIRST)
-		if (atomic_compare_exchange_weak(&given, &n, n + 1))
-			return &first[n];
-	return fm_alloc(sizeof(struct fm_serve_entry));
-}
-
-/* It was not needed. */
-static void entry_drop(struct fm_serve_entry *c)
-{
-	if (!is_of_first(c))
-		fm_free(c);
-}
-
 static struct fm_serve_entry *table_add(dev_t dev, ino_t ino)
 {
 	struct fm_serve_entry *new, *c;
 
 	if (atomic_load(&entries_made) >= MOST ||
-	    !(new = entry_new()))
+	    !(new = fm_alloc(sizeof(*new))))
 		return NULL;
 	new->dev = dev;
 	new->ino = ino;
@@ -64,7 +36,7 @@ static struct fm_serve_entry *table_add(dev_t dev, ino_t ino)
 	if (c == new)
 		atomic_fetch_add(&entries_made, 1);
 	else
-		entry_drop(new);
+		fm_free(new);
 	return c;
 }
 
