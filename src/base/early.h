@@ -11,9 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Zeroed, 16-byte aligned; NULL: too much, or there is no more. */
+/* [any] Zeroed, 16-byte aligned; NULL: too much, or there is no more. */
 void *fm_early_get(size_t size);
-/* Is p from here? */
-bool fm_early_has(const void *p);
-size_t fm_early_size(const void *p);
-void fm_early_put(void *p);
+bool fm_early_has(const void *p); /* [any] */
+size_t fm_early_size(const void *p); /* [any] what p has room for */
+void fm_early_put(void *p); /* [any] */

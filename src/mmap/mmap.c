@@ -25,6 +25,7 @@
 #include "peers/peers.h"
 #include "policy.h"
 #include "readahead/readahead.h"
+#include "seen_fd.h"
 #include "serve/serve.h"
 #include "server_choice.h"
 #include "short_maps.h"
@@ -625,9 +626,19 @@ static void note_range(const struct fm_mmap_request *q, void *p)
 	fm_krange_add(&r);
 }
 
+/* The engine serves none of it, nor had to. */
+static void mmap_note_seen(const struct fm_mmap_request *q,
+			   struct fm_unserved *l)
+{
+	if (l && q->path[0] && q->policy && q->policy->engage &&
+	    !q->policy->source && !q->asked)
+		fm_seen_fd_left(q->fd, &q->st, l, q->policy);
+}
+
 static void *mmap_note_left(const struct fm_mmap_request *q,
 			    const struct fm_file *known, void *p)
 {
+	struct fm_unserved *l;
 	const struct fm_left left = {
 		.path = known ? known->path : q->path,
 		.len = q->len,
@@ -640,10 +651,13 @@ static void *mmap_note_left(const struct fm_mmap_request *q,
 
 	if (q->left && !fm_is_err(p) && may_be_of_use(q))
 		note_range(q, p);
-	if (q->left && !fm_is_err(p))
-		fm_unserved_note(&q->st, &left);
-	else if (!known && !fm_is_err(p) && q->policy)
+	if (q->left && !fm_is_err(p)) {
+		l = fm_unserved_note(&q->st, &left);
+		if (!known)
+			mmap_note_seen(q, l);
+	} else if (!known && !fm_is_err(p) && q->policy) {
 		fm_unserved_by(q->st.st_dev, q->st.st_ino, FM_BY_NOBODY);
+	}
 	return p;
 }
 
@@ -665,10 +679,19 @@ static void note_warm(struct fm_mmap_request *q)
 		fm_warm_mapped(&m);
 }
 
+static void mmap_look_at_flags(struct fm_mmap_request *q)
+{
+	q->fd_flags = (int)fm_sys3(SYS_fcntl, q->fd, F_GETFL, 0);
+	q->maywrite = q->shared && (q->fd_flags & O_ACCMODE) == O_RDWR &&
+		      !q->source;
+}
+
 static void *mmap_request(void *addr, size_t len, int prot, int flags, int fd,
 			  off_t off, bool asked)
 {
+	char path[FM_MMAP_PATH];
 	struct fm_mmap_request q = {
+		.path = path,
 		.addr = addr, .len = len, .prot = prot, .flags = flags,
 		.fd = fd, .off = off,
 		.shared = (flags & MAP_TYPE) != MAP_PRIVATE,
@@ -694,9 +717,7 @@ static void *mmap_request(void *addr, size_t len, int prot, int flags, int fd,
 			fm_file_put(known);
 		return (void *)(intptr_t)err;
 	}
-	q.fd_flags = (int)fm_sys3(SYS_fcntl, fd, F_GETFL, 0);
-	q.maywrite = q.shared && (q.fd_flags & O_ACCMODE) == O_RDWR &&
-		     !q.source;
+	mmap_look_at_flags(&q);
 	if (flags & MAP_FIXED)
 		fm_write_before((uintptr_t)addr,
 				fm_page_up((uintptr_t)addr + len));
@@ -743,7 +764,9 @@ void *fm_mmap_asked(void *addr, size_t len, int prot, int flags, int fd,
 
 int fm_mmap_anew(int fd, const struct fm_kmap *k)
 {
+	char path[FM_MMAP_PATH];
 	struct fm_mmap_request q = {
+		.path = path,
 		.addr = k->addr, .len = k->len, .prot = k->prot,
 		.flags = k->flags | MAP_FIXED, .fd = fd, .off = k->off,
 		.shared = (k->flags & MAP_TYPE) != MAP_PRIVATE,

@@ -5,7 +5,9 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "base/life.h"
 #include "engine.h"
+#include "policy.h"
 #include "tunables.h"
 #include "unserved.h"
 
@@ -20,6 +22,8 @@ static _Thread_local struct seen {
 	uint32_t closed;
 	int fd;
 	struct fm_unserved *left; /* NULL: it is outside */
+	const struct fm_policy *policy; /* or NULL: see seen_fd.h */
+	const struct fm_policy *among; /* of those that were read then */
 	dev_t dev;
 	ino_t ino;
 	struct timespec changed;
@@ -41,7 +45,8 @@ static bool is_same(const struct seen *s, int fd)
 	return s->again && s->fd == fd && s->closed == atomic_load(&closed);
 }
 
-void fm_seen_fd_note(int fd, const struct stat *st, struct fm_unserved *l)
+static void seen_note(int fd, const struct stat *st, struct fm_unserved *l,
+		      const struct fm_policy *p)
 {
 	struct seen *s = seen_at(fd);
 
@@ -52,11 +57,24 @@ void fm_seen_fd_note(int fd, const struct stat *st, struct fm_unserved *l)
 	s->fd = fd;
 	s->closed = atomic_load(&closed);
 	s->left = l;
+	s->policy = p;
+	s->among = p ? fm_policy_default() : NULL;
 	s->dev = st->st_dev;
 	s->ino = st->st_ino;
 	s->changed = st->st_ctim;
 	atomic_signal_fence(memory_order_seq_cst);
 	s->again = fm_tune.windows_unasked;
+}
+
+void fm_seen_fd_note(int fd, const struct stat *st, struct fm_unserved *l)
+{
+	seen_note(fd, st, l, NULL);
+}
+
+void fm_seen_fd_left(int fd, const struct stat *st, struct fm_unserved *l,
+		     const struct fm_policy *p)
+{
+	seen_note(fd, st, l, p);
 }
 
 struct fm_unserved *fm_seen_fd_short(int fd, size_t len)
@@ -69,15 +87,35 @@ struct fm_unserved *fm_seen_fd_short(int fd, size_t len)
 	return s->left;
 }
 
+static bool is_of(const struct seen *s, const struct stat *st)
+{
+	return s->ino == st->st_ino && s->dev == st->st_dev;
+}
+
 bool fm_seen_fd_outside(int fd, const struct stat *st)
 {
 	struct seen *s = seen_at(fd);
 
-	if (!is_same(s, fd) || s->left || s->ino != st->st_ino ||
-	    s->dev != st->st_dev ||
+	if (!is_same(s, fd) || s->left || !is_of(s, st) ||
 	    s->changed.tv_sec != st->st_ctim.tv_sec ||
 	    s->changed.tv_nsec != st->st_ctim.tv_nsec)
 		return false;
 	s->again--;
 	return true;
 }
+
+/* A policy file that was read again has others, and a file that had another's
+ * number has another note. */
+const struct fm_policy *fm_seen_fd_policy(int fd, const struct stat *st)
+{
+	struct seen *s = seen_at(fd);
+
+	if (!is_same(s, fd) || !s->policy || !is_of(s, st) ||
+	    s->among != fm_policy_default() || !fm_unserved_stands(s->left))
+		return NULL;
+	s->again--;
+	return s->policy;
+}
+
+/* What was seen has another number, or none. */
+FM_LIFE(seen, .level = FM_LIFE_HELPERS, .forked = fm_seen_fd_closed)

@@ -27,9 +27,11 @@
  * ends who looks for a path here, too. */
 bool fm_mmap_path(struct fm_mmap_request *q)
 {
-	return fm_sys_may_ask() &&
-	       fm_proc_fd_path(q->fd, q->path, sizeof(q->path)) &&
-	       q->path[0] == '/';
+	if (!q->path[0] &&
+	    !(fm_sys_may_ask() &&
+	      fm_proc_fd_path(q->fd, q->path, FM_MMAP_PATH)))
+		q->path[0] = 0;
+	return q->path[0] == '/';
 }
 
 /* Kinds that we leave to the kernel whatever the file. */
@@ -83,6 +85,7 @@ static void note_source(struct fm_mmap_request *q, const struct fm_file *known)
 bool fm_mmap_candidate(struct fm_mmap_request *q, struct fm_file **ret_known)
 {
 	*ret_known = NULL;
+	q->path[0] = 0;
 	if ((q->flags & MAP_ANONYMOUS) || q->fd < 0 || !q->len ||
 	    !fm_policy_any() || fm_sys_fstat(q->fd, &q->st) ||
 	    !S_ISREG(q->st.st_mode))
@@ -94,6 +97,8 @@ bool fm_mmap_candidate(struct fm_mmap_request *q, struct fm_file **ret_known)
 		note_source(q, *ret_known);
 		return true;
 	}
+	if (!q->asked && (q->policy = fm_seen_fd_policy(q->fd, &q->st)))
+		return true;
 	if ((!q->asked && fm_seen_fd_outside(q->fd, &q->st)) ||
 	    !fm_mmap_path(q))
 		return false;
@@ -199,8 +204,22 @@ static enum fm_server_reason unwanted(struct fm_mmap_request *q,
 	return FM_WHY_NONE;
 }
 
+/* Its name was not asked for this time (seen_fd.h): is it where it was? */
+static bool has_other_policy(struct fm_mmap_request *q)
+{
+	const struct fm_policy *had = q->policy;
+
+	if (q->path[0] || !fm_mmap_path(q))
+		return false;
+	q->policy = fm_policy_for(q->path);
+	return q->policy != had;
+}
+
 enum fm_server fm_server_for(struct fm_mmap_request *q, struct fm_file *known)
 {
 	q->left = unwanted(q, known);
+	if (!q->left && !known && has_other_policy(q))
+		q->left = q->policy && q->policy->engage ? unwanted(q, known) :
+							   FM_WHY_DENIED;
 	return q->left ? FM_SERVER_KERNEL : FM_SERVER_ENGINE;
 }

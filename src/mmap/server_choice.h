@@ -11,6 +11,8 @@
 #include "kernel_windows.h"
 #include "vm/vm.h"
 
+#define FM_MMAP_PATH 4096u /* size: bytes, as PATH_MAX */
+
 /* A call of mmap(2). */
 struct fm_mmap_request {
 	void *addr;
@@ -18,7 +20,7 @@ struct fm_mmap_request {
 	int prot, flags, fd;
 	off_t off;
 	struct stat st;
-	char path[4096];
+	char *path; /* FM_MMAP_PATH bytes; "": not asked for yet */
 	const struct fm_policy *policy;
 	const char *source; /* where its bytes come from, or NULL: the file */
 	/* why the kernel serves a file that we know of */

@@ -104,6 +104,8 @@ static void unserved_set_file(struct fm_unserved *l, const struct stat *st,
 	const size_t len = strnlen(path, sizeof(l->path) - 1);
 
 	l->size = st->st_size;
+	if (!len)
+		return;
 	memcpy(l->path, path, len);
 	l->path[len] = 0;
 }
@@ -131,7 +133,8 @@ static bool unserved_note(struct fm_unserved *l, const struct stat *st,
 	return is_new;
 }
 
-void fm_unserved_note(const struct stat *st, const struct fm_left *left)
+struct fm_unserved *fm_unserved_note(const struct stat *st,
+				     const struct fm_left *left)
 {
 	struct fm_unserved *l;
 	bool is_new = false;
@@ -144,8 +147,14 @@ void fm_unserved_note(const struct stat *st, const struct fm_left *left)
 		no_room++;
 	fm_unlock(&lock);
 	if (is_new)
-		fm_server_reason_left(left->path, st->st_dev, st->st_ino,
-				      left->why);
+		fm_server_reason_left(*left->path ? left->path : l->path,
+				      st->st_dev, st->st_ino, left->why);
+	return l;
+}
+
+bool fm_unserved_stands(const struct fm_unserved *l)
+{
+	return unserved_of(l->of) == l;
 }
 
 void fm_unserved_by(dev_t dev, ino_t ino, enum fm_served_by by)
@@ -238,7 +247,6 @@ static void unserved_forked(void)
 	atomic_store(&used, 0);
 	atomic_store(&longest, 0);
 	atomic_store(&no_room, 0);
-	fm_seen_fd_closed(); /* what was seen has another number, or none */
 }
 
 FM_LIFE(skipped, .level = FM_LIFE_HELPERS, .forked = unserved_forked)

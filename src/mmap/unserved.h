@@ -30,17 +30,21 @@ struct fm_unserved {
 	char path[256];
 };
 
-/* [plain] The kernel has made `n` mappings of about `len` bytes, which is
- * said once; `by`: who serves the file now. Signals are blocked. */
+/* The kernel has made `n` mappings of about `len` bytes, which is said once;
+ * `by`: who serves the file now. */
 struct fm_left {
-	const char *path;
+	const char *path; /* "": as it was */
 	size_t len;
 	unsigned n;
 	bool shared, writable;
 	enum fm_server_reason why;
 	enum fm_served_by by;
 };
-void fm_unserved_note(const struct stat *st, const struct fm_left *left);
+/* [plain] Signals are blocked. Returns its entry, or NULL: there is no room. */
+struct fm_unserved *fm_unserved_note(const struct stat *st,
+				     const struct fm_left *left);
+/* [plain] Is it still the entry of its file? */
+bool fm_unserved_stands(const struct fm_unserved *l);
 
 /* [plain] Who has the file from now on; nobody: the engine, which counts.
  * Signals are blocked. */
