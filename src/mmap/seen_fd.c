@@ -8,6 +8,7 @@
 #include "base/life.h"
 #include "engine.h"
 #include "policy.h"
+#include "serve/serve.h"
 #include "tunables.h"
 #include "unserved.h"
 
@@ -104,14 +105,30 @@ bool fm_seen_fd_outside(int fd, const struct stat *st)
 	return true;
 }
 
+/* Closed and opened again, by a program that maps a file for each thing that it
+ * does, it is the same: unless it has the number of one that is gone. */
+static bool is_again(struct seen *s, const struct stat *st)
+{
+	const uint32_t now = atomic_load(&closed);
+
+	if (s->closed == now)
+		return true;
+	if (st->st_nlink > 1)
+		return false;
+	fm_serve_seen(st, s->fd);
+	s->closed = now;
+	return true;
+}
+
 /* A policy file that was read again has others, and a file that had another's
  * number has another note. */
 const struct fm_policy *fm_seen_fd_policy(int fd, const struct stat *st)
 {
 	struct seen *s = seen_at(fd);
 
-	if (!is_same(s, fd) || !s->policy || !is_of(s, st) ||
-	    s->among != fm_policy_default() || !fm_unserved_stands(s->left))
+	if (!s->again || s->fd != fd || !s->policy || !is_of(s, st) ||
+	    s->among != fm_policy_default() || !is_again(s, st) ||
+	    !fm_unserved_stands(s->left))
 		return NULL;
 	s->again--;
 	return s->policy;

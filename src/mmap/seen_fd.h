@@ -15,8 +15,9 @@
  * it is asked again. A file with several names is asked each time.
  *
  * Which policy is it, of a file that the kernel serves? fstat must show the
- * same file; it may have been written to, so a rename may be missed until it is
- * looked at again. Before the engine takes it, its name is asked.
+ * same file, be it that it was opened again; it may have been written to, so a
+ * rename may be missed until it is looked at again. Before the engine takes it,
+ * its name is asked.
  *
  * It is about who serves a mapping, never about what it shows: a file that is
  * ours is found by its inode before.
@@ -41,5 +42,5 @@ void fm_seen_fd_left(int fd, const struct stat *st, struct fm_unserved *l,
 struct fm_unserved *fm_seen_fd_short(int fd, size_t len);
 /* [any] Has this thread found it to be outside? st: as fstat says now. */
 bool fm_seen_fd_outside(int fd, const struct stat *st);
-/* [any] The policy that this thread found it to have, or NULL. */
+/* [plain] The policy that this thread found it to have, or NULL. */
 const struct fm_policy *fm_seen_fd_policy(int fd, const struct stat *st);
