@@ -5,8 +5,10 @@
 
 #include "base/shrinker.h"
 #include "base/ticket.h"
+#include "cache.h"
 #include "file/file.h"
 #include "frame.h"
+#include "tunables.h"
 
 #define WORDS (FM_CHUNK_PIECES / 32)
 
@@ -15,6 +17,8 @@ struct fm_lock fm_chunk_lock;
 static _Atomic uint32_t top; /* those from here on are CH_FREE */
 static char *pieces;
 static uint32_t pieces_free[WORDS]; /* bitmap */
+static uint8_t piece_pages[FM_CHUNK_PIECES]; /* that it was taken for */
+static uint64_t pages_taken; /* their sum */
 
 FM_FAULT void fm_chunk_set_state(struct fm_chunk *c, uint32_t s)
 {
@@ -27,24 +31,35 @@ FM_FAULT int fm_chunk_top(void)
 	return (int)atomic_load(&top);
 }
 
-static FM_FAULT bool get_piece(struct fm_chunk *c)
+/* They are beside the cache, and most hold guesses: no more of them than a part
+ * of it, lest a small one be pushed aside. */
+static FM_FAULT uint64_t pieces_most(void)
+{
+	return fm_cache_limit() / fm_tune.chunk_part + FM_CHUNK_PIECE;
+}
+
+static FM_FAULT bool get_piece(struct fm_chunk *c, uint64_t n)
 {
 	int w = 0;
 
 	while (w < WORDS && !pieces_free[w])
 		w++;
-	if (w == WORDS)
+	if (w == WORDS || pages_taken + n > pieces_most())
 		return false;
 	c->piece = w * 32 + __builtin_ctz(pieces_free[w]);
 	pieces_free[w] &= pieces_free[w] - 1;
+	piece_pages[c->piece] = (uint8_t)n;
+	pages_taken += n;
 	c->mem = pieces + (size_t)c->piece * FM_CHUNK_PIECE * FM_PAGE;
 	return true;
 }
 
 static FM_FAULT void chunk_table_put_piece(struct fm_chunk *c)
 {
-	if (c->piece >= 0)
+	if (c->piece >= 0) {
 		pieces_free[c->piece / 32] |= 1u << c->piece % 32;
+		pages_taken -= piece_pages[c->piece];
+	}
 	c->piece = -1;
 }
 
@@ -63,7 +78,7 @@ static FM_FAULT struct fm_chunk *alloc_locked(struct fm_file *f,
 	}
 	if (!c && end < FM_CHUNKS)
 		c = &fm_chunks[end];
-	if (!c || (!fr && !get_piece(c)))
+	if (!c || (!fr && !get_piece(c, n)))
 		return NULL;
 	if (c == &fm_chunks[end])
 		atomic_store(&top, (uint32_t)end + 1);
@@ -210,6 +225,7 @@ int fm_chunk_table_start(void)
 	if (!pieces)
 		return -ENOMEM;
 	memset(pieces_free, 0xff, sizeof(pieces_free));
+	pages_taken = 0;
 	return 0;
 }
 

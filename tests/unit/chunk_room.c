@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* Small buffers for what is read ahead: as many as the cache's size allows. */
+#include "unit.h"
+
+#define fm_cache_limit played_limit
+#include "../../src/cache/chunk_table.c"
+
+static uint64_t limit; /* pages */
+
+uint64_t played_limit(void)
+{
+	return limit;
+}
+
+static struct fm_file file;
+
+/* Takes chunks of n pages until there are no more. Pages in all. */
+static uint64_t taken(uint64_t n)
+{
+	uint64_t k = 0;
+
+	while (fm_chunk_get(&file, k * 2 * n, n))
+		k++;
+	return k * n;
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	fm_chunk_table_reset();
+	return fm_chunk_table_start();
+}
+
+static void all_where_it_is_large(void **state)
+{
+	(void)state;
+	limit = 1 << 20;
+	assert_int_equal(taken(FM_CHUNK_PIECE),
+			 FM_CHUNK_PIECES * FM_CHUNK_PIECE);
+}
+
+static void a_part_where_it_is_small(void **state)
+{
+	(void)state;
+	limit = 2048;
+	assert_true(taken(FM_CHUNK_PIECE) <= limit / 8 + FM_CHUNK_PIECE);
+}
+
+/* Strides bring pages by themselves, and want many at once. */
+static void by_pages(void **state)
+{
+	(void)state;
+	limit = 2048;
+	assert_int_equal(taken(1), FM_CHUNK_PIECES);
+}
+
+/* However small: else nothing would be read ahead. */
+static void one_at_least(void **state)
+{
+	(void)state;
+	limit = 4;
+	assert_int_equal(taken(FM_CHUNK_PIECE), FM_CHUNK_PIECE);
+}
+
+static void what_is_given_back_is_there(void **state)
+{
+	struct fm_chunk *c;
+
+	(void)state;
+	limit = 4;
+	for (int k = 0; k < 1000; k++) {
+		c = fm_chunk_get(&file, 0, FM_CHUNK_PIECE);
+		assert_non_null(c);
+		fm_chunk_release(c);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(all_where_it_is_large, begin),
+		cmocka_unit_test_setup(a_part_where_it_is_small, begin),
+		cmocka_unit_test_setup(by_pages, begin),
+		cmocka_unit_test_setup(one_at_least, begin),
+		cmocka_unit_test_setup(what_is_given_back_is_there, begin),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
