@@ -20,6 +20,7 @@
 #include "tunables.h"
 
 #define BLOCK 512u /* unit: of st_blocks */
+#define TOLD_LEAST 1000000u /* unit: ns, that are worth a note */
 
 /* Nobody has said who is to have it. */
 static bool at_map_is_open(const struct fm_policy *p)
@@ -66,18 +67,47 @@ static bool is_too_much(const struct fiemap_extent *e, void *arg)
 	return false;
 }
 
-/* Bytes that are not holes: these have to be read, or kept. What is compressed
- * has fewer blocks than that. */
-static uint64_t written_bytes(const struct fm_mmap_request *q)
+/* A look that began at from_ns takes a hundredth of the time, no more. 0: it
+ * is not worth a note. */
+static uint64_t told_until(uint64_t from_ns)
+{
+	const uint64_t now = fm_now_ns();
+	const uint64_t hold = (now - from_ns) * fm_tune.helper_share;
+
+	return hold < TOLD_LEAST ? 0 : now + hold;
+}
+
+/* Bytes that are not holes. What is compressed has fewer blocks than that. */
+static uint64_t look_at_written(const struct fm_mmap_request *q)
 {
 	const uint64_t size = (uint64_t)q->st.st_size;
 	struct written w = { 0, size, size };
 
-	if (!fm_is_sparse(&q->st) || !fm_sys_may_ask() ||
-	    fm_extents_find(q->fd, 0, size, (int)fm_tune.reflink_looks,
-			    is_too_much, &w))
+	return fm_extents_find(q->fd, 0, size, (int)fm_tune.reflink_looks,
+			       is_too_much, &w) ? size : size - w.left;
+}
+
+/* These have to be read, or kept. One look is the answer to all that ask for
+ * this mapping, and to who maps the file over and over for a while. */
+static uint64_t written_bytes(const struct fm_mmap_request *q)
+{
+	const uint64_t size = (uint64_t)q->st.st_size, from = fm_now_ns();
+	struct fm_maps *m;
+	uint64_t written;
+
+	if (!fm_is_sparse(&q->st) || !fm_sys_may_ask())
 		return size;
-	return size - w.left;
+	m = fm_serve_maps(q->st.st_dev, q->st.st_ino, true);
+	if (m && from < m->written_until_ns)
+		return fm_least(m->written, size);
+	written = look_at_written(q);
+	if (m) {
+		m->written = written;
+		m->written_until_ns = told_until(from);
+		if (!m->written_until_ns)
+			m->written_until_ns = from + TOLD_LEAST;
+	}
+	return written;
 }
 
 /* Is it the kernel's on a common disk, but not where a read takes long? Then
@@ -119,16 +149,6 @@ static void of_maps(const struct fm_mmap_request *q, struct fm_cost_facts *c)
 
 	if ((m || alike) && at_map_is_open(q->policy))
 		c->maps = fm_maps_cost(m, alike, q->len, fm_now_ns());
-}
-
-/* A look that began at from_ns takes a hundredth of the time, no more. 0: it
- * is not worth a note. */
-static uint64_t told_until(uint64_t from_ns)
-{
-	const uint64_t now = fm_now_ns();
-	const uint64_t hold = (now - from_ns) * fm_tune.helper_share;
-
-	return hold < 1000000 ? 0 : now + hold; /* unit: ns */
 }
 
 static struct fm_maps *maps_if(const struct fm_mmap_request *q, bool noted)

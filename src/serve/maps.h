@@ -46,6 +46,8 @@ struct fm_maps {
 	/* and what holes cost, as far as is known */
 	uint64_t holes_until_ns;
 	uint32_t holes;
+	uint64_t written_until_ns; /* and how much of it is none */
+	uint64_t written;
 };
 
 /* [plain] The first mapping of a file, of len bytes; it took so long. */

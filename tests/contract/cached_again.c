@@ -4,10 +4,7 @@
  * the file is large. A tracer counts those calls of a child. */
 /* env: FASTMAP_WARM=auto */
 /* not engaged: the kernel serves what is in the page cache */
-#include "ct.h"
-
-#include <signal.h>
-#include <sys/ptrace.h>
+#include "counted.h"
 
 #define N (64ul << 20)
 #define TIMES 40
@@ -15,9 +12,6 @@
 
 static void child(void)
 {
-	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
-		_exit(1);
-	raise(SIGSTOP);
 	for (int k = 0; k < TIMES; k++) {
 		int fd = open(ct_path("cached"), O_RDONLY);
 		char *m = ct_map(fd, N, PROT_READ, MAP_PRIVATE, 0);
@@ -27,35 +21,12 @@ static void child(void)
 		munmap(m, N);
 		close(fd);
 	}
-	_exit(0);
-}
-
-static bool is_cachestat(pid_t pid)
-{
-	struct __ptrace_syscall_info i;
-
-	return ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(i), &i) > 0 &&
-	       i.op == PTRACE_SYSCALL_INFO_ENTRY && i.entry.nr == CACHESTAT;
 }
 
 static int count(void)
 {
-	int status, n = 0;
-	pid_t pid = fork();
+	int status, n = traced_count(child, CACHESTAT, 0, &status);
 
-	if (!pid)
-		child();
-	waitpid(pid, &status, 0);
-	ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_TRACESYSGOOD);
-	while (WIFSTOPPED(status)) {
-		int sig = WSTOPSIG(status);
-		const bool call = sig == (SIGTRAP | 0x80);
-
-		n += call && is_cachestat(pid);
-		ptrace(PTRACE_SYSCALL, pid, NULL,
-		       (long)(call || sig == SIGSTOP ? 0 : sig));
-		waitpid(pid, &status, 0);
-	}
 	if (status)
 		say("U20 child ended with %d", status);
 	return n;
