@@ -140,7 +140,7 @@ FM_FAULT bool fm_recover_ring(struct fm_ring *r)
 	int err;
 
 	if (fm_sys6(SYS_io_uring_enter, r->ring.ring_fd, 0, 0, 0, 0, 0) >= 0 &&
-	    !fm_ring_is_other(r))
+	    !fm_ring_is_other(&r->ring, r->ino))
 		return false; /* this one is well */
 	n = not_taken(r, ios);
 	/* Completions arrive in the mapped memory, at the next system call. */
@@ -174,13 +174,13 @@ FM_FAULT bool fm_recover_ring(struct fm_ring *r)
 FM_FAULT void fm_ring_submit(struct fm_ring *r, struct fm_io **ios,
 			     unsigned n)
 {
-	int err;
+	long err;
 
 	ring_queue(r, ios, n);
 	if (!r->uring || !r->inflight)
 		return;
 	do { /* EINTR, EAGAIN, EBUSY: completions are reaped below us */
-		err = fm_ring_enter(&r->ring, 0);
+		err = fm_ring_enter(&r->ring, r->ino, 0);
 		if (fm_is_lost(err)) {
 			fm_recover_ring(r);
 			return;
@@ -202,7 +202,7 @@ FM_FAULT unsigned fm_ring_reap(struct fm_ring *r)
 
 	while (!n && r->uring && r->inflight) {
 		r->slept++;
-		if (fm_is_lost(fm_ring_enter(&r->ring, 1)))
+		if (fm_is_lost(fm_ring_enter(&r->ring, r->ino, 1)))
 			fm_recover_ring(r);
 		n = fm_ring_look(r);
 	}

@@ -48,7 +48,7 @@ static FM_FAULT long home_wait(uint64_t tag)
 
 	for (;;) {
 		int fd = fm_home.ring.ring_fd;
-		int err = fm_ring_enter(&fm_home.ring, 1);
+		long err = fm_ring_enter(&fm_home.ring, fm_home.ino, 1);
 
 		if (fm_is_lost(err) && home_recover(fd))
 			continue;
@@ -169,7 +169,7 @@ FM_FAULT int fm_home_lend(struct fm_ring *r, struct fm_file *f,
 
 	if (*have == gen)
 		return 0;
-	if (fm_ring_is_other(r))
+	if (fm_ring_is_other(&r->ring, r->ino))
 		return -EBADF;
 	fm_lock(&fm_home.lock);
 	sqe = home_sqe(MSG_RING_OP, r->ring.ring_fd, 3);

@@ -9,6 +9,7 @@
  */
 #include "base/fds.h"
 #include "ring_priv.h"
+#include "tunables.h"
 
 #include <string.h>
 
@@ -260,20 +261,55 @@ FM_FAULT ino_t fm_ring_ino(const struct io_uring *r)
 	return fm_sys_stat_notimes(r->ring_fd, &st) ? 0 : st.st_ino;
 }
 
-FM_FAULT bool fm_ring_is_other(const struct fm_ring *r)
+FM_FAULT bool fm_ring_is_other(const struct io_uring *r, ino_t was)
 {
-	const ino_t ino = fm_ring_ino(&r->ring);
+	const ino_t ino = fm_ring_ino(r);
 
-	return ino && r->ino && ino != r->ino;
+	return ino && was && ino != was;
 }
 
-FM_FAULT int fm_ring_enter(struct io_uring *r, unsigned wait)
+/* Only its maker may enter it, or its thread is gone: no ring of ours. */
+static FM_FAULT bool is_refused(long err)
 {
-	const unsigned head = *r->sq.khead;
-	const int n = io_uring_submit_and_wait(r, wait);
-	const unsigned now = __atomic_load_n(r->sq.khead, __ATOMIC_ACQUIRE);
+	return err == -EEXIST || err == -EOWNERDEAD;
+}
 
-	return n >= 0 && now == head && *r->sq.ktail != head ? -EBADF : n;
+/* Nothing may ever complete in another ring: a wait ends after a while. */
+static FM_FAULT long enter(const struct io_uring *r, unsigned n, unsigned wait)
+{
+	struct __kernel_timespec most = {
+		.tv_sec = fm_tune.moment_ms / 1000,
+		.tv_nsec = fm_tune.moment_ms % 1000 * 1000000,
+	};
+	struct io_uring_getevents_arg arg = { .ts = (uintptr_t)&most };
+	unsigned flags = IORING_ENTER_GETEVENTS;
+
+	if (!wait)
+		return fm_sys6(SYS_io_uring_enter, r->ring_fd, n, 0, 0, 0, 0);
+	if (!(r->features & IORING_FEAT_EXT_ARG))
+		return fm_sys6(SYS_io_uring_enter, r->ring_fd, n, wait, flags,
+			       0, 0);
+	flags |= IORING_ENTER_EXT_ARG;
+	return fm_sys6(SYS_io_uring_enter, r->ring_fd, n, wait, flags,
+		       (long)&arg, sizeof(arg));
+}
+
+FM_FAULT long fm_ring_enter(struct io_uring *r, ino_t ino, unsigned wait)
+{
+	struct io_uring_sq *sq = &r->sq;
+	const unsigned head = __atomic_load_n(sq->khead, __ATOMIC_ACQUIRE);
+	const unsigned left = sq->sqe_tail - head;
+	long n;
+
+	sq->sqe_head = sq->sqe_tail;
+	__atomic_store_n(sq->ktail, sq->sqe_tail, __ATOMIC_RELEASE);
+	n = enter(r, left, wait);
+	if (n == -ETIME)
+		return fm_ring_is_other(r, ino) ? -EBADF : 0;
+	if (n >= 0 && left &&
+	    __atomic_load_n(sq->khead, __ATOMIC_ACQUIRE) == head)
+		return -EBADF;
+	return is_refused(n) ? -EBADF : n;
 }
 
 FM_FAULT void fm_ring_unmap(struct io_uring *r)

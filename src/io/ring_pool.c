@@ -218,6 +218,7 @@ int fm_rings_start(uint32_t limit, bool use_uring)
 	if (use_uring)
 		err = fm_ring_create(&fm_home.ring, 8, with_kept(slots));
 	fm_home.on = err == 0;
+	fm_home.ino = fm_home.on ? fm_ring_ino(&fm_home.ring) : 0;
 	fm_home.files = slots / 2;
 	atomic_store(&fm_home.kept, 0);
 	/* The first pool ring now: a fault must never find none. */

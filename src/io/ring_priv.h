@@ -32,6 +32,7 @@ struct fm_home {
 	struct fm_lock lock;
 	bool on;
 	struct io_uring ring;
+	ino_t ino;               /* of ring */
 	bool dups;               /* fm_home_dup works */
 	int guard_fd;            /* its number in the guardian's table */
 	uint32_t files;          /* slots / 2 */
@@ -53,10 +54,10 @@ int fm_ring_create(struct io_uring *r, unsigned entries, uint32_t slots);
  * none, or it does not say. */
 ino_t fm_ring_ino(const struct io_uring *r);
 /* [fault] Another ring, which may be the program's. */
-bool fm_ring_is_other(const struct fm_ring *r);
-/* [fault] io_uring_submit(), and wait for so many. -EBADF: it was another ring
- * that was entered, under the number of this one, which has taken nothing. */
-int fm_ring_enter(struct io_uring *r, unsigned wait);
+bool fm_ring_is_other(const struct io_uring *r, ino_t was);
+/* [fault] io_uring_submit(), and wait for so many, or a moment. -EBADF: it was
+ * another ring that was entered, under the number of this one. */
+long fm_ring_enter(struct io_uring *r, ino_t ino, unsigned wait);
 /* [fault] Unmap the memory of r; the descriptor is the caller's to close. */
 void fm_ring_unmap(struct io_uring *r);
 

@@ -70,9 +70,9 @@ static void grown(void)
 }
 
 /* An io_uring of its own, of whose files none is set. -1: there is none. */
-static int own_ring(void)
+static int own_ring(uint32_t flags)
 {
-	struct io_uring_params p = { 0 };
+	struct io_uring_params p = { .flags = flags };
 	struct io_uring_rsrc_register files = {
 		.nr = 512, .flags = IORING_RSRC_REGISTER_SPARSE,
 	};
@@ -81,6 +81,23 @@ static int own_ring(void)
 	return fd < 0 || ct_raw(SYS_io_uring_register, fd,
 				IORING_REGISTER_FILES2, (long)&files,
 				sizeof(files)) ? -1 : fd;
+}
+
+static int plain_ring(void)
+{
+	return own_ring(0);
+}
+
+/* Only the thread that has made it may enter it. */
+static int single_ring(void)
+{
+	return own_ring(IORING_SETUP_SINGLE_ISSUER);
+}
+
+/* Who submits to it is told that all is taken, and waits for what comes. */
+static int polled_ring(void)
+{
+	return own_ring(IORING_SETUP_SQPOLL);
 }
 
 static int null_device(void)
@@ -142,7 +159,17 @@ static void files(void)
 
 static void rings(void)
 {
-	numbers("ring", "unring", own_ring);
+	numbers("ring", "unring", plain_ring);
+}
+
+static void single_rings(void)
+{
+	numbers("single", "unsingle", single_ring);
+}
+
+static void polled_rings(void)
+{
+	numbers("polled", "unpolled", polled_ring);
 }
 
 static void first(void)
@@ -163,5 +190,7 @@ int main(int argc, char **argv)
 	say_child("F5 grown", grown);
 	say_child("F5 numbers", files);
 	say_child("F5 rings", rings);
+	say_child("F5 single rings", single_rings);
+	say_child("F5 polled rings", polled_rings);
 	return 0;
 }
