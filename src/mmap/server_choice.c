@@ -97,7 +97,8 @@ bool fm_mmap_candidate(struct fm_mmap_request *q, struct fm_file **ret_known)
 		note_source(q, *ret_known);
 		return true;
 	}
-	if (!q->asked && (q->policy = fm_seen_fd_policy(q->fd, &q->st)))
+	if (!q->asked && fm_sys_may_ask() &&
+	    (q->policy = fm_seen_fd_policy(q->fd, &q->st)))
 		return true;
 	if ((!q->asked && fm_seen_fd_outside(q->fd, &q->st)) ||
 	    !fm_mmap_path(q))
@@ -204,14 +205,15 @@ static enum fm_server_reason unwanted(struct fm_mmap_request *q,
 	return FM_WHY_NONE;
 }
 
-/* Its name was not asked for this time (seen_fd.h): is it where it was? */
+/* Its name was not asked for this time (seen_fd.h): is it where it was? Nobody
+ * knows where it cannot be asked for. */
 static bool has_other_policy(struct fm_mmap_request *q)
 {
 	const struct fm_policy *had = q->policy;
 
-	if (q->path[0] || !fm_mmap_path(q))
+	if (q->path[0])
 		return false;
-	q->policy = fm_policy_for(q->path);
+	q->policy = fm_mmap_path(q) ? fm_policy_for(q->path) : NULL;
 	return q->policy != had;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* X31: a program that has confined itself (one thread, or all by TSYNC) so that
  * who looks for a file ends it maps one for the first time, by a descriptor
- * that it had: with another file mapped, and with none. */
+ * that it had: with another file mapped, with none, and where the kernel has
+ * served mappings of it, so that its name was known. */
 /* not engaged: it may open no file for its statistics */
 /* env: FASTMAP_SOCKET=%p.sock */
 #include "filter.h"
@@ -34,8 +35,20 @@ static int use(int file, int flags)
 	return wrong + (munmap(p, PAGES * PAGE) != 0);
 }
 
+/* Read only, and for execution: the kernel's, whatever the file. */
+static int look(int file)
+{
+	unsigned char *p = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_EXEC,
+				MAP_SHARED, file, 0);
+	int wrong = p == MAP_FAILED || p[PAGE] != ct_byte(PAGE);
+
+	if (p != MAP_FAILED)
+		munmap(p, PAGES * PAGE);
+	return wrong;
+}
+
 struct way {
-	bool mapped;
+	bool mapped, known;
 	unsigned flags;
 };
 
@@ -49,6 +62,8 @@ static int confined(void *arg)
 		p = (void *)ct_map(other, PAGES * PAGE, RW, MAP_SHARED, 0);
 		wrong += p[PAGE] != ct_byte(PAGE);
 	}
+	for (int i = 0; w->known && i < 3; i++)
+		wrong += look(one);
 	ct_filter(forbidden, N, SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_ALLOW,
 		  w->flags);
 	wrong += use(one, MAP_SHARED) + use(one, MAP_PRIVATE);
@@ -59,10 +74,14 @@ static int confined(void *arg)
 
 static void run(const char *what, bool mapped, unsigned flags)
 {
-	struct way w = { mapped, flags };
+	struct way w = { mapped, false, flags };
 
-	say("X31 %s%s: %d", what, mapped ? ", another file is mapped" : "",
-	    ct_child(confined, &w));
+	for (int i = 0; i < 2; i++) {
+		w.known = i;
+		say("X31 %s%s%s: %d", what,
+		    mapped ? ", another file is mapped" : "",
+		    w.known ? ", known" : "", ct_child(confined, &w));
+	}
 }
 
 int main(int argc, char **argv)
