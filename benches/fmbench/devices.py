@@ -89,7 +89,8 @@ def mounted(where, command, *args):
             time.sleep(0.02)
         yield where
     finally:
-        subprocess.run(["umount", where], check=False)
+        # lazily: what has just ended may hold it for a moment
+        subprocess.run(["umount", "-l", where], check=False)
         server.wait()
 
 
