@@ -132,6 +132,17 @@ static FM_FAULT void forget_ring(struct io_uring *u)
 	fm_ring_unmap(u);
 }
 
+/* What the kernel has not taken ends here. */
+static FM_FAULT void ring_give_up(struct fm_ring *r, struct fm_io **ios,
+				  unsigned n, int err)
+{
+	for (unsigned i = 0; i < n; i++)
+		fm_ring_finish(r, ios[i], err);
+	r->early += n;
+	*r->ring.sq.ktail = *r->ring.sq.khead;
+	r->ring.sq.sqe_head = r->ring.sq.sqe_tail = *r->ring.sq.khead;
+}
+
 FM_FAULT bool fm_recover_ring(struct fm_ring *r)
 {
 	struct fm_io *ios[FM_RING_DEPTH];
@@ -152,11 +163,7 @@ FM_FAULT bool fm_recover_ring(struct fm_ring *r)
 	fm_recovery_tell("io_uring", err);
 	r->inflight = 0;
 	if (err) {
-		for (unsigned i = 0; i < n; i++)
-			fm_ring_finish(r, ios[i], -EIO);
-		r->early += n;
-		*r->ring.sq.ktail = *r->ring.sq.khead;
-		r->ring.sq.sqe_head = r->ring.sq.sqe_tail = *r->ring.sq.khead;
+		ring_give_up(r, ios, n, -EIO);
 		return false;
 	}
 	forget_ring(&r->ring);
@@ -166,6 +173,21 @@ FM_FAULT bool fm_recover_ring(struct fm_ring *r)
 	memset(r->gen_buf, 0, fm_home.files * sizeof(*r->gen_buf));
 	if (n)
 		fm_ring_submit(r, ios, n);
+	return true;
+}
+
+/* A filter of the thread's refuses the call, and will: to go on asking would
+ * never end. */
+static FM_FAULT bool ring_is_denied(struct fm_ring *r, long err)
+{
+	struct fm_io *ios[FM_RING_DEPTH];
+	unsigned n;
+
+	if (err != -EPERM && err != -EACCES && err != -ENOSYS)
+		return false;
+	n = not_taken(r, ios);
+	r->inflight -= n;
+	ring_give_up(r, ios, n, -EIO);
 	return true;
 }
 
@@ -185,6 +207,8 @@ FM_FAULT void fm_ring_submit(struct fm_ring *r, struct fm_io **ios,
 			fm_recover_ring(r);
 			return;
 		}
+		if (ring_is_denied(r, err))
+			return;
 	} while (err < 0);
 }
 
@@ -201,9 +225,13 @@ FM_FAULT unsigned fm_ring_reap(struct fm_ring *r)
 	unsigned n = fm_ring_look(r);
 
 	while (!n && r->uring && r->inflight) {
+		long err = fm_ring_enter(&r->ring, r->ino, 1);
+
 		r->slept++;
-		if (fm_is_lost(fm_ring_enter(&r->ring, r->ino, 1)))
+		if (fm_is_lost(err))
 			fm_recover_ring(r);
+		else
+			ring_is_denied(r, err);
 		n = fm_ring_look(r);
 	}
 	return n;
