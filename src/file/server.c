@@ -17,7 +17,7 @@
 static const struct {
 	uint32_t veto;
 	const char *text, *until, *remedy;
-	bool passes;
+	bool passes, waited;
 } reasons[FM_WHYS] = {
 #define FM_REASON(name, forbids, ...) \
 	[name] = { .veto = forbids, .text = __VA_ARGS__ },
@@ -27,6 +27,11 @@ static const struct {
 bool fm_server_reason_passes(enum fm_server_reason why)
 {
 	return reasons[why].passes;
+}
+
+bool fm_server_reason_waited(enum fm_server_reason why)
+{
+	return reasons[why].waited;
 }
 
 const char *fm_server_reason_text(enum fm_server_reason why)

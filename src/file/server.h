@@ -53,6 +53,8 @@ static inline bool fm_kernel_serves(const struct fm_file *f)
 /* [any] May the reason be over some day, so that the engine serves the file
  * again? */
 bool fm_server_reason_passes(enum fm_server_reason why);
+/* [any] Is it over once the program waits for the file, as measured? */
+bool fm_server_reason_waited(enum fm_server_reason why);
 /* [plain] The text of a reason; "" of FM_WHY_NONE. */
 const char *fm_server_reason_text(enum fm_server_reason why);
 /* [plain] What people can do about it, or "". */

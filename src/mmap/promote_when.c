@@ -41,9 +41,7 @@ static bool engine_costs_less(struct fm_file *f)
 
 	if (fm_judge_tries(f))
 		return fm_judge_returns();
-	if (f->demote->adopted || why == FM_WHY_FITS ||
-	    why == FM_WHY_REMAPPED || why == FM_WHY_HOLES ||
-	    why == FM_WHY_NOT_BETTER)
+	if (f->demote->adopted || fm_server_reason_waited(why))
 		return fm_engine_wanted(f);
 	return !is_warm(f);
 }
