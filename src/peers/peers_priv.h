@@ -203,6 +203,8 @@ bool fm_open_wrote(struct fm_file *f);
 /* [any] Another process may have told us to go on (IPC): make the watcher look
  * at these files, and wait for it. */
 void fm_open_word(void);
+/* [any] peers_words.c: there is time again to write before word goes out. */
+void fm_words_affordable(void);
 /*
  * [plain] In the watcher. look: who maps such a file makes it the kernel's.
  * judge_all: those whose time is up. wait_ms: until the next of these, -1:
