@@ -43,6 +43,8 @@ struct fm_file_stats {
 	_Atomic uint64_t spent_ns; /* by threads, in faults */
 	_Atomic uint64_t unmapped_ns; /* of it: cache/unmapped.h */
 	_Atomic uint64_t room_ns; /* of it: file/load.h, holes */
+	/* by threads, until what was stored was written: peers_words.c */
+	_Atomic uint64_t words_ns;
 	_Atomic uint8_t demote_why; /* enum fm_server_reason */
 	struct fm_served served;
 };

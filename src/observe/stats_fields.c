@@ -41,6 +41,8 @@ static const struct {
 	FIELD(spent_ns, "Time that threads spent in the engine's faults"),
 	FIELD(unmapped_ns, "Of it, for pages that an unmap had lost"),
 	FIELD(room_ns, "Of it, to make room for what is stored to holes"),
+	FIELD(words_ns, "Time that threads took to write what they had stored "
+	      "before word went to other processes"),
 };
 
 _Static_assert(sizeof(fields) / sizeof(fields[0]) == FM_STATS_FIELDS,

@@ -14,12 +14,16 @@
 #include "opens.h"
 #include "peers_priv.h"
 #include "tunables.h"
+#include "vm/vm.h"
 #include "writeback/writeback.h"
 
 /* ---- what that may cost -------------------------------------------------- */
 
 static _Atomic uint64_t shown_ns, shown_from;
 static _Atomic uint64_t page_ns = 25000; /* to write one, of late */
+
+/* of what that has cost with the engine, and would not with the kernel */
+static _Atomic uint64_t not_weighed_ns;
 
 /* ns: then there may be enough time again */
 static _Atomic uint64_t not_before;
@@ -49,14 +53,43 @@ static bool affordable(uint64_t pages)
 	return want <= have;
 }
 
-static void charge(uint64_t took, uint64_t pages)
+/* The kernel would take no time for that. */
+static void words_compare(struct fm_file *f, uint64_t ns)
 {
+	fm_count(&f->st->words_ns, ns);
+	if (atomic_fetch_add(&not_weighed_ns, ns) + ns >= fm_tune.serve_move_ns)
+		fm_wb_kick();
+}
+
+static void charge(struct fm_file *f, uint64_t took, uint64_t pages)
+{
+	const uint64_t again = pages * fm_wb_again_ns();
 	uint64_t usual = atomic_load(&page_ns);
 
+	words_compare(f, took + again);
 	took = fm_least(took, fm_tune.peers_dearer * usual * pages);
-	atomic_fetch_add(&shown_ns, took + pages * fm_wb_again_ns());
+	atomic_fetch_add(&shown_ns, took + again);
 	atomic_store(&page_ns, (usual * 3 + took / pages) / 4 + 1);
 }
+
+/* By the thread that writes back, which is woken for it. */
+static void weigh_words(void)
+{
+	struct fm_file *f;
+
+	FM_HOLD_SPACE();
+	atomic_store(&not_weighed_ns, 0);
+	fm_for_each_file(f, id)
+		fm_words_weigh(f);
+}
+
+static void look_at_words(void)
+{
+	if (atomic_load(&not_weighed_ns) >= fm_tune.serve_move_ns)
+		weigh_words();
+}
+
+FM_UP(wb_idle, look_at_words)
 
 /* ---- what is done -------------------------------------------------------- */
 
@@ -73,7 +106,7 @@ static void write_before_ipc(struct fm_file *f, uint64_t pages)
 	if (!affordable(pages))
 		return;
 	fm_wb_ahead(f, true);
-	charge(fm_now_ns() - from, pages);
+	charge(f, fm_now_ns() - from, pages);
 }
 
 static void write_all_before_ipc(void)

@@ -4,7 +4,8 @@
  * until they were unmapped (cache/unmapped.h), beside all that they took.
  *
  * With the kernel these are in the page cache, and cost nothing to speak of;
- * no more does room for what is stored to holes, which is weighed alike.
+ * no more do room for what is stored to holes, and words to other processes,
+ * before which nothing has to be written. They are weighed alike.
  * So the kernel costs less by a quarter (cost.h) if these were a quarter of
  * all, the rest being the same with both. Who changes once they come to what
  * the change takes has paid twice the least possible, at most. Nothing but

@@ -54,7 +54,7 @@ struct fm_choice {
 	_Atomic uint64_t cost_ns[2];
 	/* in faults, up to the last look at it, and before it */
 	uint64_t spent_seen_ns, spent_lately_ns;
-	struct fm_again again, holes; /* under the space lock */
+	struct fm_again again, holes, words; /* under the space lock */
 };
 
 /* [any] The entry of a file; NULL: there is none. */

@@ -33,16 +33,29 @@ static bool unmap_may_go(struct fm_file *f, enum fm_server_reason why)
 }
 
 /* Where the engine was tried it is better, with all that it costs. */
-void fm_holes_weigh(struct fm_file *f)
+static void weigh(struct fm_file *f, struct fm_again *a, uint64_t spent_ns,
+		  uint64_t again_ns, enum fm_server_reason why)
 {
 	if (fm_kernel_serves(f) || f->choice->trial.state != FM_TRIAL_NONE ||
-	    !fm_again_pays(&f->choice->holes, atomic_load(&f->st->spent_ns),
-			   atomic_load(&f->st->room_ns), move_ns(f),
-			   fm_now_ms()) ||
-	    !unmap_may_go(f, FM_WHY_HOLES))
+	    !fm_again_pays(a, spent_ns, again_ns, move_ns(f), fm_now_ms()) ||
+	    !unmap_may_go(f, why))
 		return;
-	fm_demote_ask(f, FM_WHY_HOLES);
+	fm_demote_ask(f, why);
 	fm_wb_kick();
+}
+
+void fm_holes_weigh(struct fm_file *f)
+{
+	weigh(f, &f->choice->holes, atomic_load(&f->st->spent_ns),
+	      atomic_load(&f->st->room_ns), FM_WHY_HOLES);
+}
+
+void fm_words_weigh(struct fm_file *f)
+{
+	const uint64_t words = atomic_load(&f->st->words_ns);
+
+	weigh(f, &f->choice->words, atomic_load(&f->st->spent_ns) + words,
+	      words, FM_WHY_WORDS);
 }
 
 /* The last one's are the next process's, or what was mapped anew

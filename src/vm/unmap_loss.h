@@ -2,7 +2,8 @@
 /*
  * unmap_loss.h - what takes the engine time and the kernel none, weighed
  * (serve/again.h): what is lost by an unmap, and the page cache would keep
- * (cache/unmapped.h), and room for stores to holes (file/load.h). All [plain],
+ * (cache/unmapped.h), room for stores to holes (file/load.h), and words to
+ * others (peers/peers_words.c). All [plain],
  * under the space lock.
  */
 #pragma once
@@ -18,3 +19,5 @@ void fm_unmap_weigh(struct fm_file *f);
 /* The same, once a second, of what it took to ask for the blocks of holes: the
  * kernel does that when it writes. */
 void fm_holes_weigh(struct fm_file *f);
+/* The same of what was written before word went out. */
+void fm_words_weigh(struct fm_file *f);
