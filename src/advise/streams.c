@@ -369,7 +369,7 @@ static bool streams_is_short(uint64_t memory)
 
 	if (now >= next_ms) {
 		was = fm_memory_free("") < memory / fm_tune.streams_short;
-		next_ms = now + fm_tune.streams_anew_ms;
+		next_ms = now + fm_tune.streams_pace_ms;
 	}
 	return was;
 }

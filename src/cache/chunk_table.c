@@ -35,7 +35,7 @@ FM_FAULT int fm_chunk_top(void)
  * of it, lest a small one be pushed aside. */
 static FM_FAULT uint64_t pieces_most(void)
 {
-	return fm_cache_limit() / fm_tune.chunk_part + FM_CHUNK_PIECE;
+	return fm_cache_limit() / fm_tune.shares_reserve + FM_CHUNK_PIECE;
 }
 
 static FM_FAULT bool get_piece(struct fm_chunk *c, uint64_t n)
