@@ -244,18 +244,25 @@ struct fresh {
 	_Atomic uint64_t bytes, asked_ms;
 };
 
-/* A dozen files are read for each answer. Who reads the time of one answer and
- * the bytes of a newer one is told what is true by now. */
+/* A dozen files are read for each answer. */
+static void memory_refresh(struct fresh *f, void (*ask)(void *arg))
+{
+	uint64_t bytes;
+
+	/* Each file would be a thread. */
+	fm_apart_from_fds(ask, &bytes);
+	atomic_store(&f->bytes, bytes);
+	atomic_store(&f->asked_ms, fm_now_ms());
+}
+
+/* Who reads the time of one answer and the bytes of a newer one is told what is
+ * true by now. */
 static uint64_t fresh_of(struct fresh *f, void (*ask)(void *arg))
 {
-	uint64_t now = fm_now_ms(), asked = atomic_load(&f->asked_ms), bytes;
+	const uint64_t asked = atomic_load(&f->asked_ms);
 
-	if (!asked || now - asked >= FRESH_MS) {
-		/* Each file would be a thread. */
-		fm_apart_from_fds(ask, &bytes);
-		atomic_store(&f->bytes, bytes);
-		atomic_store(&f->asked_ms, now);
-	}
+	if (!asked || fm_now_ms() - asked >= FRESH_MS)
+		memory_refresh(f, ask);
 	return atomic_load(&f->bytes);
 }
 
@@ -277,9 +284,15 @@ static void ask_left(void *arg)
 	*(uint64_t *)arg = fm_memory_left("");
 }
 
+static struct fresh left;
+
 uint64_t fm_memory_left_lately(void)
 {
-	static struct fresh left;
-
 	return fresh_of(&left, ask_left);
+}
+
+uint64_t fm_memory_left_now(void)
+{
+	memory_refresh(&left, ask_left);
+	return atomic_load(&left.bytes);
 }

@@ -15,6 +15,8 @@ uint64_t fm_memory_left(const char *root);
 /* The same in earnest, as of a tenth of a second ago at most: for who asks at
  * each mmap. */
 uint64_t fm_memory_left_lately(void);
+/* As of now: for who is about to take some of it. */
+uint64_t fm_memory_left_now(void);
 /* Likewise, before any page cache has made room. */
 uint64_t fm_memory_free(const char *root);
 /* Pages of page cache that came back after they had been evicted: a growing

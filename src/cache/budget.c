@@ -337,10 +337,23 @@ static void feel_least(struct fm_budget *b, uint64_t all, uint64_t now_ms)
 	b->least[0] = fm_least(b->least[0], all);
 }
 
+static uint64_t short_below(uint64_t limit)
+{
+	return fm_least(limit / fm_tune.budget_margin,
+			fm_tune.budget_short_most);
+}
+
+bool fm_budget_begins(uint64_t limit, uint64_t left)
+{
+	const uint64_t price = fm_tune.budget_price;
+
+	return left / 4 >= price && left - price >= short_below(limit);
+}
+
 /* A program that takes memory in bursts leaves enough between them. */
 static void feel_short(struct fm_budget *b, uint64_t now_ms)
 {
-	uint64_t least = fm_least(margin(b), fm_tune.budget_short_most);
+	uint64_t least = short_below(b->limit);
 
 	if (b->all < least)
 		b->scarce = true;

@@ -129,6 +129,10 @@ enum fm_loops fm_budget_loops(struct fm_budget *b, const struct fm_flow *flow,
  * left twice as much for calm_ms: what takes memory in bursts will take it
  * again. */
 bool fm_budget_short(const struct fm_budget *b);
+/* `left` bytes are what others leave: may an engine begin there? Not where it
+ * would be too little for it at once, as fm_budget_short has it, nor where what
+ * it takes besides its cache is more than a quarter. */
+bool fm_budget_begins(uint64_t limit, uint64_t left);
 /* After fm_budget_room: how many bytes of the cache may be dirty, so that
  * others find what they may take at once. */
 uint64_t fm_budget_dirty(const struct fm_budget *b);

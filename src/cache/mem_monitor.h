@@ -43,6 +43,9 @@ uint64_t fm_mem_monitor_lazy(void);
  * at: what is mapped now had better be the kernel's. */
 bool fm_mem_monitor_short(void);
 
+/* [plain] While no engine runs: there is enough for one to begin, as of now. */
+bool fm_mem_monitor_begins(void);
+
 /* [plain] What is in use fits into memory, but not into the cache, as far as
  * can be told: the same pages leave and come back all the time. */
 enum fm_loops { FM_LOOPS_NOT, FM_LOOPS_PERHAPS, FM_LOOPS_SURELY };

@@ -182,6 +182,12 @@ static void now_passes(struct fm_file *f)
 	       fm_server_reason_text(atomic_load(&f->st->demote_why)));
 }
 
+static bool engine_trial_room(void)
+{
+	return fm_life_running() ? !fm_mem_monitor_short() :
+				   fm_mem_monitor_begins();
+}
+
 /* Under the space lock. */
 static int adopt_locked(const struct look *l, const struct fm_krange *r, int fd)
 {
@@ -195,8 +201,10 @@ static int adopt_locked(const struct look *l, const struct fm_krange *r, int fd)
 	}
 	if (fm_sys_fstat(fd, &st))
 		return -EBADF;
+	if (!engine_trial_room())
+		return -EBUSY;
 	state.refused = fm_life_need();
-	if (state.refused || fm_mem_monitor_short())
+	if (state.refused)
 		return -EBUSY;
 	err = fm_file_adopt(fd, &st, l->path, r->policy, r->why, &f);
 	if (err)

@@ -200,6 +200,8 @@ static enum fm_server_reason unwanted(struct fm_mmap_request *q,
 	if (fm_settings()->mode == FM_MODE_ON && fm_kernel_mapped_has(&q->st))
 		return FM_WHY_RESIDUE;
 	/* Whether other processes use it or it can be opened is not tried. */
+	if (!fm_life_running() && !fm_mem_monitor_begins())
+		return FM_WHY_NO_CACHE;
 	if (fm_settings()->mode != FM_MODE_ON)
 		return FM_WHY_OBSERVED;
 	return FM_WHY_NONE;

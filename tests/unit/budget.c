@@ -500,6 +500,19 @@ static void what_is_dirty_leaves_room_for_others(void **state)
 	assert_false(fm_budget_drowns(&b, GIB, GIB));
 }
 
+/* In a small group the price of an engine decides; in a large one what others
+ * may take before it is noticed. */
+static void begins_where_it_has_room(void **state)
+{
+	assert_false(fm_budget_begins(12 * MIB, 8 * MIB));
+	assert_false(fm_budget_begins(64 * MIB, 13 * MIB));
+	assert_true(fm_budget_begins(64 * MIB, 15 * MIB));
+	assert_false(fm_budget_begins(GIB, 100 * MIB));
+	assert_true(fm_budget_begins(GIB, 140 * MIB));
+	assert_true(fm_budget_begins(UINT64_MAX, GIB));
+	assert_false(fm_budget_begins(64 * MIB, 0));
+}
+
 FM_UNIT(budget)
 {
 	const struct CMUnitTest tests[] = {
@@ -527,6 +540,7 @@ FM_UNIT(budget)
 		cmocka_unit_test(the_largest_share_cannot_grow),
 		cmocka_unit_test(a_wobble_takes_nothing_back),
 		cmocka_unit_test(what_is_dirty_leaves_room_for_others),
+		cmocka_unit_test(begins_where_it_has_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
