@@ -69,6 +69,7 @@ struct take {
 	struct part *v;
 	unsigned n;
 	bool stores;
+	uint32_t vetoes;  /* enum fm_veto, of TAKE */
 	const char *step; /* at which it is given up, if it is */
 };
 
@@ -90,7 +91,8 @@ static int make_parts(struct take *t, const struct fm_krange_all *all)
 {
 	size_t bytes = 0;
 
-	if (all->n > MOST_RANGES || fm_vetoes(t->f, TAKE, all))
+	t->vetoes = fm_vetoes(t->f, TAKE, all);
+	if (all->n > MOST_RANGES || t->vetoes)
 		return -EOPNOTSUPP;
 	t->v = fm_alloc(all->n * sizeof(*t->v));
 	if (!t->v)
@@ -133,8 +135,8 @@ static int promote_prepare(struct take *t)
 static void promote_finish(struct take *t, int err)
 {
 	if (err)
-		fm_log(FM_LOG_DEBUG, "%s: not promoted, errno %d at: %s",
-		       t->f->path, -err, t->step);
+		fm_log(FM_LOG_DEBUG, "%s: not promoted, errno %d at: %s "
+		       "(vetoes %#x)", t->f->path, -err, t->step, t->vetoes);
 	for (unsigned k = 0; t->v && k < t->n; k++)
 		fm_trap_free(&t->v[k].trap);
 	fm_free(t->v);
