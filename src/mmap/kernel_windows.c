@@ -288,7 +288,7 @@ static void *map_short(const struct stat *st, void *addr, size_t len, int prot,
 	f = fm_file_find(st->st_dev, st->st_ino);
 	if (!f) {
 		fm_unserved_again(l, len, prot, flags);
-		fm_seen_fd_note(fd, st, l);
+		fm_seen_fd_note(fd, st, l, NULL);
 		return p;
 	}
 	fm_file_put(f);

@@ -632,7 +632,7 @@ static void mmap_note_seen(const struct fm_mmap_request *q,
 {
 	if (l && q->path[0] && q->policy && q->policy->engage &&
 	    !q->policy->source && !q->asked)
-		fm_seen_fd_left(q->fd, &q->st, l, q->policy);
+		fm_seen_fd_note(q->fd, &q->st, l, q->policy);
 }
 
 static void *mmap_note_left(const struct fm_mmap_request *q,

@@ -46,8 +46,8 @@ static bool is_same(const struct seen *s, int fd)
 	return s->again && s->fd == fd && s->closed == atomic_load(&closed);
 }
 
-static void seen_note(int fd, const struct stat *st, struct fm_unserved *l,
-		      const struct fm_policy *p)
+void fm_seen_fd_note(int fd, const struct stat *st, struct fm_unserved *l,
+		     const struct fm_policy *p)
 {
 	struct seen *s = seen_at(fd);
 
@@ -65,17 +65,6 @@ static void seen_note(int fd, const struct stat *st, struct fm_unserved *l,
 	s->changed = st->st_ctim;
 	atomic_signal_fence(memory_order_seq_cst);
 	s->again = fm_tune.windows_unasked;
-}
-
-void fm_seen_fd_note(int fd, const struct stat *st, struct fm_unserved *l)
-{
-	seen_note(fd, st, l, NULL);
-}
-
-void fm_seen_fd_left(int fd, const struct stat *st, struct fm_unserved *l,
-		     const struct fm_policy *p)
-{
-	seen_note(fd, st, l, p);
 }
 
 struct fm_unserved *fm_seen_fd_short(int fd, size_t len)

@@ -31,11 +31,10 @@ struct fm_policy;
 struct fm_unserved;
 struct stat;
 
-/* [any] fd has been looked at: this is its status, and its file is too short
- * for us (l), or lies outside (NULL). */
-void fm_seen_fd_note(int fd, const struct stat *st, struct fm_unserved *l);
-/* [any] It has been looked at, and the kernel serves it. */
-void fm_seen_fd_left(int fd, const struct stat *st, struct fm_unserved *l,
+/* [any] fd has been looked at: this is its status, and its file is the kernel's
+ * and has policy p, or is too short for us (p: NULL), or lies outside (both
+ * NULL). */
+void fm_seen_fd_note(int fd, const struct stat *st, struct fm_unserved *l,
 		     const struct fm_policy *p);
 /* [any] A mapping of len bytes of it is too short, as one before: of this file;
  * or NULL: it must be looked at. */

@@ -108,7 +108,7 @@ bool fm_mmap_candidate(struct fm_mmap_request *q, struct fm_file **ret_known)
 	if (!q->policy && (q->asked || fm_policy_denied(q->path)))
 		q->left = FM_WHY_DENIED;
 	else if (!q->policy)
-		fm_seen_fd_note(q->fd, &q->st, NULL);
+		fm_seen_fd_note(q->fd, &q->st, NULL, NULL);
 	else if (!q->policy->engage)
 		q->left = FM_WHY_NOT_ENGAGED;
 	else if (sealable(q))
