@@ -154,16 +154,19 @@ bool fm_mem_monitor_short(void)
 	return atomic_load(&too_short);
 }
 
+static bool is_left(uint64_t bytes)
+{
+	return fm_budget_begins(fm_memory_limit(), bytes);
+}
+
 /* Who maps over and over where there is not is told so by the last look; who is
  * about to begin may be one of many that do. A size that was given is not
  * judged. */
 bool fm_mem_monitor_begins(void)
 {
-	const uint64_t limit = fm_memory_limit();
-
-	return !fm_settings()->cache.automatic ||
-	       (fm_budget_begins(limit, fm_memory_left_lately()) &&
-		fm_budget_begins(limit, fm_memory_left_now()));
+	return fm_life_running() || !fm_settings()->cache.automatic ||
+	       (is_left(fm_memory_left_lately()) &&
+		is_left(fm_memory_left_now()));
 }
 
 /* Where nothing is served any more others need the memory more: where it is

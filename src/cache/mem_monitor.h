@@ -43,7 +43,7 @@ uint64_t fm_mem_monitor_lazy(void);
  * at: what is mapped now had better be the kernel's. */
 bool fm_mem_monitor_short(void);
 
-/* [plain] While no engine runs: there is enough for one to begin, as of now. */
+/* [plain] An engine runs, or there is enough for one to begin, as of now. */
 bool fm_mem_monitor_begins(void);
 
 /* [plain] What is in use fits into memory, but not into the cache, as far as

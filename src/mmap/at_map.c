@@ -93,7 +93,7 @@ static uint64_t written_bytes(const struct fm_mmap_request *q)
 {
 	const uint64_t size = (uint64_t)q->st.st_size, from = fm_now_ns();
 	struct fm_maps *m;
-	uint64_t written;
+	uint64_t written, until;
 
 	if (!fm_is_sparse(&q->st) || !fm_sys_may_ask())
 		return size;
@@ -103,9 +103,8 @@ static uint64_t written_bytes(const struct fm_mmap_request *q)
 	written = look_at_written(q);
 	if (m) {
 		m->written = written;
-		m->written_until_ns = told_until(from);
-		if (!m->written_until_ns)
-			m->written_until_ns = from + TOLD_LEAST;
+		until = told_until(from);
+		m->written_until_ns = until ? until : from + TOLD_LEAST;
 	}
 	return written;
 }

@@ -182,12 +182,6 @@ static void now_passes(struct fm_file *f)
 	       fm_server_reason_text(atomic_load(&f->st->demote_why)));
 }
 
-static bool engine_trial_room(void)
-{
-	return fm_life_running() ? !fm_mem_monitor_short() :
-				   fm_mem_monitor_begins();
-}
-
 /* Under the space lock. */
 static int adopt_locked(const struct look *l, const struct fm_krange *r, int fd)
 {
@@ -201,7 +195,7 @@ static int adopt_locked(const struct look *l, const struct fm_krange *r, int fd)
 	}
 	if (fm_sys_fstat(fd, &st))
 		return -EBADF;
-	if (!engine_trial_room())
+	if (fm_mem_monitor_short() || !fm_mem_monitor_begins())
 		return -EBUSY;
 	state.refused = fm_life_need();
 	if (state.refused)

@@ -200,11 +200,9 @@ static enum fm_server_reason unwanted(struct fm_mmap_request *q,
 	if (fm_settings()->mode == FM_MODE_ON && fm_kernel_mapped_has(&q->st))
 		return FM_WHY_RESIDUE;
 	/* Whether other processes use it or it can be opened is not tried. */
-	if (!fm_life_running() && !fm_mem_monitor_begins())
-		return FM_WHY_NO_CACHE;
 	if (fm_settings()->mode != FM_MODE_ON)
 		return FM_WHY_OBSERVED;
-	return FM_WHY_NONE;
+	return fm_mem_monitor_begins() ? FM_WHY_NONE : FM_WHY_NO_CACHE;
 }
 
 /* Its name was not asked for this time (seen_fd.h): is it where it was? Nobody
