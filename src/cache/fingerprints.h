@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fingerprints.h - a table of what left the cache not long ago: a fingerprint
- * and a time, one word a slot. A guess, for it is small, and hashed. Time is
- * what has been evicted, in parts of the cache, so that 16 bits last a while.
- * No locks.
+ * and a time, one word a slot, in one of four slots, of which the oldest goes
+ * first. A guess, for it is small, and hashed. Time is what has been evicted,
+ * in parts of the cache, so that 16 bits last a while. No locks.
  */
 #pragma once
 
