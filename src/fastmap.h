@@ -182,8 +182,9 @@ static inline int fastmap_unmap(void *addr, size_t len)
 }
 
 /* msync(2) with MS_SYNC: when it returns 0, what has been stored there is
- * durable. addr is a multiple of the page size (EINVAL). EIO, ENOSPC, EDQUOT:
- * writing failed, now or before. ENOMEM: something there is not mapped. */
+ * durable. addr is a multiple of the page size (EINVAL). EIO, ENOSPC, EDQUOT,
+ * or what else a device or a file system says (ESTALE): writing failed, now or
+ * before. ENOMEM: something there is not mapped. */
 static inline int fastmap_sync(void *addr, size_t len)
 {
 	return FASTMAP_LIB(sync) ? FASTMAP_LIB(sync)(addr, len) :
@@ -239,7 +240,7 @@ static inline int fastmap_ticket_fd(fastmap_ticket ticket)
  * written first, so this may wait for the device; the bytes stay those of the
  * file, and the next touch reads them again. Private pages of the program's own
  * stay. What is locked, or in use by others, stays as well, which is no error.
- * -1: EIO, ENOSPC, EDQUOT: it could not be written, and stays.
+ * -1: EIO, ENOSPC, EDQUOT and the like: it could not be written, and stays.
  */
 static inline int fastmap_release(const struct fastmap_range *range, size_t n)
 {

@@ -33,8 +33,23 @@ void fm_errseq_back(struct fm_file *f);
  * dirty still. */
 bool fm_wb_err_note(struct fm_file *f, int err);
 
-/* [fault] What msync and fsync say of an error of our write. */
+/* [fault] What msync and fsync say of an error of our write: what a device or a
+ * file system has said of it. Any other may be our own doing. */
 static inline int fm_wb_told(int err)
 {
-	return !err || err == -ENOSPC || err == -EDQUOT ? err : -EIO;
+	switch (err) {
+	case 0:
+	case -EBADE:
+	case -EDQUOT:
+	case -EILSEQ:
+	case -ENODATA:
+	case -ENOLINK:
+	case -ENOSPC:
+	case -EREMOTEIO:
+	case -ESTALE:
+	case -ETIMEDOUT:
+		return err;
+	default:
+		return -EIO;
+	}
 }

@@ -447,6 +447,32 @@ static void refused_and_used(void)
 	munmap(p, 1 << 20);
 }
 
+/* As on a network whose server no longer has the file, and then again has. */
+static void stale(void)
+{
+	char c;
+
+	p = ct_map(fd, 1 << 20, RW, MAP_SHARED, 0);
+	madvise(p, 1 << 20, MADV_RANDOM);
+	say("C23u before: %d", ct_matches(p + 20 * PAGE, 2 * PAGE, 20 * PAGE));
+	posix_fadvise(fd, 210 * PAGE, 0, POSIX_FADV_DONTNEED);
+	command("stale");
+	say_load("C23u load", p, 220 * PAGE);
+	say_store("C23u store", p, 222 * PAGE);
+	say("C23u pread: %s", ct_errno(pread(fd, &c, 1, 224 * PAGE) == -1));
+	say("C23e there still: %02x %02x", ct_load(p + 20 * PAGE),
+	    ct_load(p + 21 * PAGE));
+	say("C23e store there: %d", ct_store(p + 20 * PAGE, 0x66));
+	say("C23u msync: %s", ct_errno(msync(p, 1 << 20, MS_SYNC) == -1));
+	command("none");
+	say("C23u back: %d", ct_matches(p + 220 * PAGE, PAGE, 220 * PAGE));
+	say_store("C23u store when it is back", p, 222 * PAGE);
+	p[20 * PAGE] = 0x67;
+	say_rc("C23u msync", msync(p, 1 << 20, MS_SYNC));
+	say("C23u in the file: %02x", on_device(20 * PAGE));
+	say_rc("C23u munmap", munmap(p, 1 << 20));
+}
+
 static void on_command(void)
 {
 	commit_fails();
@@ -469,6 +495,7 @@ static void on_command(void)
 	say_rc("C23 munmap", munmap(p, 1 << 20));
 	say("C23d in the file: %d", on_device(192 * PAGE) == 0x5a);
 	refused_and_used();
+	stale();
 }
 
 int main(int argc, char **argv)

@@ -13,8 +13,9 @@
  * "denied" (writes fail, EPERM), "big" (EFBIG), "direct" (direct ones fail,
  * EINVAL),
  * "commit" (no room for blocks, and the first fsync fails, EIO),
- * "away" (opens and reads fail, EIO), "silent" (reads are not answered until
- * the next command), "die" (nobody serves the file system any more).
+ * "away" (opens and reads fail, EIO), "stale" (all that is asked of it fails,
+ * ESTALE), "silent" (reads are not answered until the next command), "die"
+ * (nobody serves the file system any more).
  */
 #include "../contract/ct.h"
 
@@ -97,8 +98,10 @@ static void do_attr(const struct fuse_in_header *h)
 	struct fuse_attr_out a = { .attr_valid = mute ? 0 : 3600,
 				   .attr = attr_of(h->nodeid) };
 
-	if (mute && fails("silent") &&
-	    n_asked < sizeof(asked) / sizeof(*asked))
+	if (h->nodeid == BAD && fails("stale"))
+		reply(h->unique, ESTALE, NULL, 0);
+	else if (mute && fails("silent") &&
+		 n_asked < sizeof(asked) / sizeof(*asked))
 		asked[n_asked++] = *h;
 	else
 		reply(h->unique, 0, &a, sizeof(a));
@@ -134,6 +137,8 @@ static void do_read(const struct fuse_in_header *h,
 		n = SIZE - r->offset;
 	if (n && (fails("read") || fails("away")))
 		reply(h->unique, EIO, NULL, 0);
+	else if (n && fails("stale"))
+		reply(h->unique, ESTALE, NULL, 0);
 	else
 		reply(h->unique, 0, n ? data + r->offset : NULL, n);
 }
@@ -152,6 +157,7 @@ static void answer_held(void)
 static int refuses(const struct fuse_write_in *w)
 {
 	return fails("write") ? EIO :
+	       fails("stale") ? ESTALE :
 	       fails("space") ? ENOSPC :
 	       fails("denied") ? EPERM :
 	       fails("big") ? EFBIG :
@@ -184,9 +190,11 @@ static void do_write(const struct fuse_in_header *h,
 
 static void do_fsync(const struct fuse_in_header *h)
 {
-	const int err = h->nodeid == HOLES && fails("commit") ? EIO : 0;
+	const bool commit = h->nodeid == HOLES && fails("commit");
+	const int err = commit ? EIO :
+			h->nodeid == BAD && fails("stale") ? ESTALE : 0;
 
-	if (err)
+	if (commit)
 		strcpy(control, "committed");
 	reply(h->unique, err, NULL, 0);
 }
@@ -215,8 +223,8 @@ static void do_open(const struct fuse_in_header *h)
 						   : FOPEN_KEEP_CACHE,
 	};
 
-	if (h->nodeid == BAD && fails("away"))
-		reply(h->unique, EIO, NULL, 0);
+	if (h->nodeid == BAD && (fails("away") || fails("stale")))
+		reply(h->unique, fails("away") ? EIO : ESTALE, NULL, 0);
 	else
 		reply(h->unique, 0, &o, sizeof(o));
 }
