@@ -10,7 +10,7 @@
 #define N 64
 #define AT (PAGE + 100) /* no whole pages: ends may be dropped, too */
 #define LEN (40 * PAGE)
-#define ROUNDS 60
+#define ROUNDS ct_rounds(20, 60)
 #define READ 'r'
 #define OWN 'B'
 

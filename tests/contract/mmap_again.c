@@ -4,7 +4,7 @@
 #include "ct.h"
 
 #define N (256 * PAGE)
-#define ROUNDS ct_rounds(1500, 6000)
+#define ROUNDS ct_rounds(800, 6000)
 
 static long resident_kib(void)
 {

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 
 #define THREADS 6
-#define ROUNDS ct_rounds(80, 300)
+#define ROUNDS ct_rounds(40, 300)
 #define SPAN 64 /* pages per thread */
 
 static int fd;

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <sys/syscall.h>
 
-#define ROUNDS ct_rounds(27, 60)
+#define ROUNDS ct_rounds(15, 60)
 #define THREADS 16
 #define TOUCHES ct_rounds(16, 50)
 #define PAGES 4096

@@ -191,7 +191,7 @@ static void together(bool one_map)
 	seen = one_map ? stored : ct_map(fd, N, PROT_READ, MAP_SHARED, 0);
 	heads_map = seen;
 	torn = 0;
-	lost = heads_run(run, 4, ct_rounds(400000, 700000));
+	lost = heads_run(run, 4, ct_rounds(200000, 700000));
 	say("C43 %s: %ld old, %ld stores unseen, %d lost",
 	    one_map ? "one mapping" : "two", (long)old, (long)torn, lost);
 }

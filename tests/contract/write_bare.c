@@ -161,7 +161,7 @@ static void together(void)
 	open_map("threads");
 	heads_map = map;
 	heads_begin(fd);
-	lost = heads_run(run, 4, ct_rounds(500000, 900000));
+	lost = heads_run(run, 4, ct_rounds(250000, 900000));
 	say("C84 threads: %ld old, %ld stores unseen, %d lost", (long)old,
 	    (long)unseen, lost);
 }
