@@ -42,6 +42,12 @@ static bool has_data(uint64_t node)
 	return node == BAD || node == HOLES;
 }
 
+/* The server no longer has it. */
+static bool is_stale(uint64_t node)
+{
+	return node == BAD && fails("stale");
+}
+
 static void reply(uint64_t unique, int err, const void *out, size_t len)
 {
 	struct fuse_out_header h = {
@@ -98,7 +104,7 @@ static void do_attr(const struct fuse_in_header *h)
 	struct fuse_attr_out a = { .attr_valid = mute ? 0 : 3600,
 				   .attr = attr_of(h->nodeid) };
 
-	if (h->nodeid == BAD && fails("stale"))
+	if (is_stale(h->nodeid))
 		reply(h->unique, ESTALE, NULL, 0);
 	else if (mute && fails("silent") &&
 		 n_asked < sizeof(asked) / sizeof(*asked))
@@ -137,7 +143,7 @@ static void do_read(const struct fuse_in_header *h,
 		n = SIZE - r->offset;
 	if (n && (fails("read") || fails("away")))
 		reply(h->unique, EIO, NULL, 0);
-	else if (n && fails("stale"))
+	else if (n && is_stale(h->nodeid))
 		reply(h->unique, ESTALE, NULL, 0);
 	else
 		reply(h->unique, 0, n ? data + r->offset : NULL, n);
@@ -192,7 +198,7 @@ static void do_fsync(const struct fuse_in_header *h)
 {
 	const bool commit = h->nodeid == HOLES && fails("commit");
 	const int err = commit ? EIO :
-			h->nodeid == BAD && fails("stale") ? ESTALE : 0;
+			is_stale(h->nodeid) ? ESTALE : 0;
 
 	if (commit)
 		strcpy(control, "committed");
@@ -223,8 +229,10 @@ static void do_open(const struct fuse_in_header *h)
 						   : FOPEN_KEEP_CACHE,
 	};
 
-	if (h->nodeid == BAD && (fails("away") || fails("stale")))
-		reply(h->unique, fails("away") ? EIO : ESTALE, NULL, 0);
+	if (is_stale(h->nodeid))
+		reply(h->unique, ESTALE, NULL, 0);
+	else if (h->nodeid == BAD && fails("away"))
+		reply(h->unique, EIO, NULL, 0);
 	else
 		reply(h->unique, 0, &o, sizeof(o));
 }
