@@ -98,6 +98,12 @@ static void processes(void)
 }
 
 /* Neighbours differ, or they would be one mapping. */
+static char *neighbour(size_t n)
+{
+	return mmap(NULL, PAGE, n % 2 ? PROT_READ : PROT_NONE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
 static void take(size_t but)
 {
 	char *p = MAP_FAILED, *last[8];
@@ -105,11 +111,25 @@ static void take(size_t but)
 
 	do {
 		last[n % 8] = p;
-		p = mmap(NULL, PAGE, n++ % 2 ? PROT_READ : PROT_NONE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		p = neighbour(n++);
 	} while (p != MAP_FAILED);
 	for (n--; but > 0; but--)
 		munmap(last[n-- % 8], PAGE);
+}
+
+/* Most of them are taken once, for all children. */
+static void take_most(void)
+{
+	const size_t left = 8192;
+	size_t most = 0;
+	FILE *f = fopen("/proc/sys/vm/max_map_count", "re");
+
+	if (!f || fscanf(f, "%zu", &most) != 1)
+		ct_die("max_map_count");
+	fclose(f);
+	for (size_t n = 0; n + left < most; n++)
+		if (neighbour(n) == MAP_FAILED)
+			return;
 }
 
 /* What is laid over a part makes two of a mapping, or three. */
@@ -140,6 +160,7 @@ static int with_room(void *room)
 
 static void mappings(void)
 {
+	take_most();
 	for (size_t room = 0; room < 5; room++)
 		ct_child(with_room, &room);
 }
