@@ -54,7 +54,7 @@ struct fm_loss {
 struct look {
 	const struct fm_rate *rate;
 	struct fm_krange_all all; /* the first range of each file */
-	uint64_t came; /* pages, of all of these */
+	uint64_t most; /* pages that came, of one of these */
 	uint64_t filled; /* holes, of all of these */
 	char path[256]; /* size: as in the statistics */
 	struct stat st;
@@ -125,7 +125,8 @@ static bool engine_trial_sample(struct look *l, const struct fm_krange *r)
 	s->pages = pages;
 	s->look = state.looks;
 	fm_page_sample_look(&s->seen, s->start, pages, FM_PAGE_SAMPLES, again);
-	l->came += engine_trial_weight(s);
+	if (l->most < engine_trial_weight(s))
+		l->most = engine_trial_weight(s);
 	return true;
 }
 
@@ -146,7 +147,7 @@ static bool is_cause(const struct look *l, const struct fm_loss *s)
 {
 	return s->seen.came &&
 	       s->seen.missing * fm_tune.serve_nearly >= s->seen.n &&
-	       engine_trial_weight(s) >= l->came / fm_tune.judge_share;
+	       fm_trial_to_blame(engine_trial_weight(s), l->most);
 }
 
 /* ---- files that the engine has never had -------------------------------- */

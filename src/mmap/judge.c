@@ -46,6 +46,7 @@ struct look {
 	struct fm_totals totals;
 	struct fm_rate rate;
 	uint64_t lost_ns; /* with the engine, since the last one */
+	uint64_t most_ns; /* of that the file that lost most */
 	uint64_t engines; /* bytes in its mappings */
 	uint64_t reread_ns; /* that the kernel takes for these */
 	uint64_t memory_ns; /* of the file that is waited for most: device.h */
@@ -59,6 +60,8 @@ static void judge_add(struct fm_file *f, struct look *l)
 	f->choice->spent_lately_ns = spent - f->choice->spent_seen_ns;
 	f->choice->spent_seen_ns = spent;
 	l->lost_ns += f->choice->spent_lately_ns;
+	if (l->most_ns < f->choice->spent_lately_ns)
+		l->most_ns = f->choice->spent_lately_ns;
 	l->totals.loads += atomic_load(&f->st->loads);
 	if (!fm_kernel_serves(f))
 		l->engines += fm_map_bytes(f);
@@ -184,20 +187,20 @@ static void note_costs(const struct fm_costs *c)
 
 /* ---- which files -------------------------------------------------------- */
 
-/* Only what can come back, and is a cause of it: of all that is lost no less
- * than `least`, in ns. */
-static bool may_be_tried(struct fm_file *f, uint64_t least)
+/* Only what can come back, and is a cause of it, where the file that has lost
+ * most has lost `most`, in ns. */
+static bool may_be_tried(struct fm_file *f, uint64_t most)
 {
 	return atomic_load(&f->maps) && !fm_kernel_serves(f) &&
-	       f->choice->spent_lately_ns >= least &&
+	       fm_trial_to_blame(f->choice->spent_lately_ns, most) &&
 	       fm_may_change(f) &&
 	       fm_demote_may_return(f, FM_WHY_TRIED);
 }
 
-static bool may_go(struct fm_file *f, uint64_t least)
+static bool may_go(struct fm_file *f, uint64_t most)
 {
 	return f->policy->warm == FM_WARM_AUTO && !f->load->sparse &&
-	       may_be_tried(f, least);
+	       may_be_tried(f, most);
 }
 
 /* What leaves the cache comes back at once: it need not return. */
@@ -222,7 +225,7 @@ static unsigned tried(enum fm_server_reason now)
 }
 
 /* Of the files that are on trial, or would be. */
-static uint32_t nonresident_now(uint64_t least)
+static uint32_t nonresident_now(uint64_t most)
 {
 	struct fm_file *f;
 	uint64_t old;
@@ -231,7 +234,7 @@ static uint32_t nonresident_now(uint64_t least)
 	fm_space_lock(&old);
 	fm_for_each_file(f, id)
 		if (trial.state == FM_TRIAL_NONE ?
-			    may_be_tried(f, least) :
+			    may_be_tried(f, most) :
 			    fm_judge_tries(f) && f->demote->passes)
 			fm_nonresident_add(f);
 	fm_space_unlock(&old);
@@ -255,15 +258,14 @@ static void look_whether_any(void)
 
 /* ---- what is done ------------------------------------------------------- */
 
-static unsigned judge_begin(uint64_t lost_ns)
+static unsigned judge_begin(uint64_t most)
 {
 	unsigned n;
 	uint64_t old;
 
 	atomic_store(&lost, false);
 	fm_space_lock(&old);
-	fm_demote_where(may_be_tried, lost_ns / fm_tune.judge_share,
-			FM_WHY_TRIED);
+	fm_demote_where(may_be_tried, most, FM_WHY_TRIED);
 	n = tried(FM_WHY_NONE);
 	fm_space_unlock(&old);
 	if (n)
@@ -314,7 +316,7 @@ static void judge_say(enum fm_trial_act act, const struct fm_rate *now)
 
 static void act_on(enum fm_trial_act act, const struct look *l)
 {
-	if (act == FM_TRIAL_BEGIN && !judge_begin(l->lost_ns))
+	if (act == FM_TRIAL_BEGIN && !judge_begin(l->most_ns))
 		return;
 	if (act == FM_TRIAL_KEEP)
 		judge_keep();
@@ -328,8 +330,7 @@ static void act_on(enum fm_trial_act act, const struct look *l)
 static void judge_hand_over(const struct look *l, bool surely)
 {
 	FM_HOLD_SPACE();
-	fm_demote_where(surely ? must_go : may_go,
-			l->lost_ns / fm_tune.judge_share, FM_WHY_FITS);
+	fm_demote_where(surely ? must_go : may_go, l->most_ns, FM_WHY_FITS);
 }
 
 /* Since the last time: what was never there has to be read with either. */
@@ -401,8 +402,7 @@ static void act_in(struct look *l, bool settled)
 	struct fm_trial_second now;
 
 	if (hopeful || trial.state != FM_TRIAL_NONE)
-		l->rate.missing =
-			nonresident_now(l->lost_ns / fm_tune.judge_share);
+		l->rate.missing = nonresident_now(l->most_ns);
 	now = (struct fm_trial_second){
 		l->totals.ms, l->totals.read_bytes, fm_mem_monitor_room(),
 		l->rate, hopeful,

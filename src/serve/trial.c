@@ -113,3 +113,8 @@ enum fm_trial_act fm_trial_step(const struct fm_trial_kind *k,
 		return trial_wait_for_one(k, t, now);
 	}
 }
+
+bool fm_trial_to_blame(uint64_t lost, uint64_t most)
+{
+	return lost && lost >= most / fm_tune.judge_share;
+}

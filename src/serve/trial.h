@@ -67,3 +67,7 @@ void fm_trial_begun(struct fm_trial *t, const struct fm_trial_second *now,
 		    const struct fm_rate *before);
 /* [plain] It could not be begun. */
 void fm_trial_refused(struct fm_trial *t, uint64_t now_ms);
+/* [plain] A file that loses so much is to blame, where the one that loses most
+ * loses `most`. What all lose says nothing: a database may be of a hundred
+ * files that lose alike. */
+bool fm_trial_to_blame(uint64_t lost, uint64_t most);

@@ -208,6 +208,21 @@ static void what_cannot_begin_is_not_tried_soon(void **state)
 }
 
 /* The engine, on trial: two seconds of hope, then it has to be better. */
+static void of_many_alike_each_is_to_blame(void **state)
+{
+	uint64_t most = 0;
+	unsigned n = 0;
+
+	for (uint64_t i = 0; i < 128; i++)
+		most = most > 900 + i ? most : 900 + i;
+	for (uint64_t i = 0; i < 128; i++)
+		n += fm_trial_to_blame(900 + i, most);
+	assert_int_equal(n, 128);
+	assert_false(fm_trial_to_blame(most / 9, most));
+	assert_false(fm_trial_to_blame(0, 0));
+	(void)state;
+}
+
 static void the_engine_is_tried(void **state)
 {
 	struct fm_trial_second s = { .ms = 1000, .hope = true, .room = ROOM };
@@ -243,6 +258,7 @@ FM_UNIT(trial)
 		cmocka_unit_test(what_was_won_is_forgiven),
 		cmocka_unit_test(what_is_long_ago_is_forgiven),
 		cmocka_unit_test(what_cannot_begin_is_not_tried_soon),
+		cmocka_unit_test(of_many_alike_each_is_to_blame),
 		cmocka_unit_test(the_engine_is_tried),
 	};
 
