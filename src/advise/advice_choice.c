@@ -79,9 +79,17 @@ static uint64_t read_for_streams(void)
 static void note_use(struct fm_look *l, const struct fm_advised_use *use,
 		     unsigned part)
 {
+	const uint64_t ahead = read_for_streams();
+
 	l->faults = fm_least(use->faults, l->faults * 1000 / part);
 	l->major = fm_least(use->major, l->faults);
-	l->bytes = use->bytes - fm_least(use->bytes, read_for_streams());
+	l->bytes = use->bytes - fm_least(use->bytes, ahead);
+	l->read = (use->major + (ahead >> FM_PAGE_SHIFT)) * part / 1000 + 1;
+}
+
+static uint64_t used_of(const struct fm_look *l, unsigned part)
+{
+	return ((l->pages + l->single) << FM_PAGE_SHIFT) * 1000 / part;
 }
 
 /* Bytes that MADV_NORMAL reads in vain for a touch here or there on dev. One
@@ -89,16 +97,38 @@ static void note_use(struct fm_look *l, const struct fm_advised_use *use,
  * nothing; where most are MADV_NORMAL no more than was read but for rows. */
 static uint64_t waste_of(const struct fm_look *l, dev_t dev, unsigned part)
 {
-	const uint64_t used = ((l->pages + l->single) << FM_PAGE_SHIFT) *
-			      1000 / part;
 	uint64_t waste = fm_readahead_bytes(dev);
 
 	if (l->faults)
 		waste = waste * l->major / l->faults;
 	if (2 * l->normal > l->single)
-		waste = fm_least(waste, (l->bytes - fm_least(l->bytes, used)) /
-						(l->normal * 1000 / part));
+		waste = fm_least(waste, fm_advice_vain(
+						l->bytes, used_of(l, part),
+						l->normal * 1000 / part));
 	return waste;
+}
+
+/* And for a piece of a row, as was measured: chance makes rows, too, and of
+ * these what is read ahead stays untouched. */
+static uint64_t row_waste_of(const struct fm_look *l, dev_t dev, unsigned part)
+{
+	return fm_least(fm_readahead_bytes(dev),
+			fm_advice_vain(l->bytes, used_of(l, part),
+				       (l->normal + l->rows) * 1000 / part));
+}
+
+/* What is in memory costs nothing with MADV_RANDOM either. */
+static struct fm_costs_of costs_of_segment(const struct fm_look *l,
+					   const struct fm_segment *s,
+					   const struct fm_advice_facts *f)
+{
+	struct fm_touches seen = s->seen;
+
+	if (s->advice == FM_ADVICE_RANDOM) {
+		seen.rows = 0;
+		seen = fm_advice_missed(seen, l->read, l->slow);
+	}
+	return fm_advice_costs(&seen, f);
 }
 
 static struct fm_advice_facts
@@ -113,7 +143,8 @@ advice_choice_facts_of(const struct fm_advised_all *all, unsigned i,
 	d = fm_device_price(dev);
 	return (struct fm_advice_facts){ d.read, d.page,
 					waste_of(&all->look, dev, part),
-					it_fits };
+					it_fits,
+					row_waste_of(&all->look, dev, part) };
 }
 
 static void add_costs(struct fm_costs_of *to, struct fm_costs_of c)
@@ -135,7 +166,8 @@ static struct fm_costs_of costs(struct fm_advised_all *all, unsigned part,
 		a->costs = (struct fm_costs_of){ 0 };
 		for (unsigned k = 0; k < a->n; k++)
 			add_costs(&a->costs,
-				  fm_advice_costs(&a->seg[k].seen, &a->facts));
+				  costs_of_segment(&all->look, &a->seg[k],
+						   &a->facts));
 		add_costs(&sum, a->costs);
 	}
 	return sum;
@@ -188,12 +220,11 @@ static void forget_ranges(struct fm_advised_all *all)
 	}
 }
 
-static void hear_segments(struct fm_advised *a)
+static void hear_segments(const struct fm_look *l, struct fm_advised *a)
 {
 	for (unsigned k = 0; k < a->n; k++) {
 		struct fm_segment *s = &a->seg[k];
-		const struct fm_costs_of c = fm_advice_costs(&s->seen,
-							    &a->facts);
+		const struct fm_costs_of c = costs_of_segment(l, s, &a->facts);
 
 		hear(&s->opinion, &c, &a->facts);
 		s->seen = (struct fm_touches){ 0 };
@@ -279,6 +310,15 @@ static int end_guess(struct fm_advised_all *all, struct fm_advised *a)
 	return fm_say(all, a, advice_choice_wanted, false);
 }
 
+void fm_advised_forked(struct fm_advised_all *all)
+{
+	all->opinion = (struct fm_opinion){ 0 };
+	all->look = (struct fm_look){ 0 };
+	all->pieces = (struct fm_recent){ 0 };
+	all->singles = 0;
+	atomic_store(&in_order, false);
+}
+
 void fm_advised_leave(struct fm_advised_all *all)
 {
 	for (unsigned i = 0; i < all->n; i++)
@@ -311,7 +351,7 @@ static bool reads_much(dev_t dev)
 {
 	const struct fm_device_price d = fm_device_price(dev);
 	const struct fm_advice_facts f = { d.read, d.page,
-					  fm_readahead_bytes(dev), false };
+					  fm_readahead_bytes(dev), false, 0 };
 
 	return fm_advice_begins_random(&f);
 }
@@ -343,7 +383,7 @@ static int judge_range(struct fm_advised_all *all, struct fm_advised *a,
 		forget_segments(a);
 		other = true;
 	}
-	hear_segments(a);
+	hear_segments(&all->look, a);
 	if (a->guess && !begins_random(all, a)) /* the device is another */
 		return end_guess(all, a);
 	return fm_say(all, a, advice_choice_wanted, other);

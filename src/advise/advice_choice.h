@@ -34,5 +34,8 @@ int fm_advised_judge(struct fm_advised_all *all,
 /* Nothing has been read for that long. */
 void fm_advised_quiet(struct fm_advised_all *all,
 		      const struct fm_advised_use *use);
+/* In a child of fork: what its parent has read was its parent's. What is known
+ * of each file stays. */
+void fm_advised_forked(struct fm_advised_all *all);
 /* Nobody looks any more: these are as they would be natively. */
 void fm_advised_leave(struct fm_advised_all *all);

@@ -22,9 +22,9 @@ uint64_t fm_advice_sure(const struct fm_advice_facts *f)
 
 /* However much it is, one touch alone makes nothing sure: it may be the first
  * of a row. */
-static uint64_t single_ns(const struct fm_advice_facts *f)
+static uint64_t vain_ns(const struct fm_advice_facts *f, uint64_t bytes)
 {
-	return fm_least((f->waste >> FM_PAGE_SHIFT) * f->page_ns,
+	return fm_least((bytes >> FM_PAGE_SHIFT) * f->page_ns,
 			fm_advice_sure(f) / fm_tune.advice_few + 1);
 }
 
@@ -33,9 +33,24 @@ struct fm_costs_of fm_advice_costs(const struct fm_touches *s,
 				  const struct fm_advice_facts *f)
 {
 	return (struct fm_costs_of){
-		.normal = f->fits ? 0 : s->single * single_ns(f),
+		.normal = f->fits ? 0 :
+				    s->single * vain_ns(f, f->waste) +
+				    s->rows * vain_ns(f, f->row_waste),
 		.random = (s->pages + (f->fits ? s->single : 0)) * f->read_ns,
 	};
+}
+
+uint64_t fm_advice_vain(uint64_t bytes, uint64_t used, uint64_t reads)
+{
+	return reads && bytes > used ? (bytes - used) / reads : 0;
+}
+
+struct fm_touches fm_advice_missed(struct fm_touches s, uint64_t read,
+				   uint64_t pages)
+{
+	if (read < pages)
+		s.pages = (uint32_t)(s.pages * read / pages);
+	return s;
 }
 
 int64_t fm_advice_more(const struct fm_costs_of *c)
@@ -109,7 +124,8 @@ void fm_opinion_age(struct fm_opinion *o)
 bool fm_advice_fits(uint64_t touches, unsigned segments, uint64_t touched,
 		   uint64_t all, uint64_t left)
 {
-	const uint64_t need = touches < 2 * segments ? all : touched;
+	const bool known = touches && touches >= 2 * segments;
+	const uint64_t need = known ? touched : all;
 
 	return need <= left;
 }

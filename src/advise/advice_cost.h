@@ -24,9 +24,9 @@ enum fm_advice {
 	FM_ADVICE_RANDOM,
 };
 
-/* Touches here and there, pages in rows. */
+/* Touches here and there, pages in rows, of so many pieces. */
 struct fm_touches {
-	uint32_t single, pages;
+	uint32_t single, pages, rows;
 };
 
 /* What the device takes, and what the kernel reads: ns, bytes. */
@@ -34,6 +34,7 @@ struct fm_advice_facts {
 	uint64_t read_ns, page_ns; /* a read, and each page of it */
 	uint64_t waste; /* bytes that MADV_NORMAL reads in vain for a single */
 	bool fits;      /* what is touched does: then they are not in vain */
+	uint64_t row_waste; /* bytes that it has read in vain for a piece */
 };
 
 /* ns. */
@@ -44,6 +45,13 @@ struct fm_costs_of {
 /* What the touches of a look cost. */
 struct fm_costs_of fm_advice_costs(const struct fm_touches *s,
 				  const struct fm_advice_facts *f);
+/* Of `bytes` read, `used` of which were touched, what each of so many reads has
+ * brought in vain. */
+uint64_t fm_advice_vain(uint64_t bytes, uint64_t used, uint64_t reads);
+/* With MADV_RANDOM `read` of `pages` in rows were: the others were there. What
+ * counts of s, which had that. */
+struct fm_touches fm_advice_missed(struct fm_touches s, uint64_t read,
+				   uint64_t pages);
 /* What has to be lost until a change is sure. */
 uint64_t fm_advice_sure(const struct fm_advice_facts *f);
 /* How much more MADV_NORMAL costs; 0 where they hardly differ. */
@@ -79,7 +87,8 @@ void fm_opinion_age(struct fm_opinion *o);
 
 /* Does what is touched here and there fit into `left` bytes: so many touches in
  * segments that come to `touched` bytes, of which there are `segments`? When
- * nearly each touch was in a new one there will be more: `all` bytes. */
+ * nearly each touch was in a new one there will be more: `all` bytes, as where
+ * there was none. */
 bool fm_advice_fits(uint64_t touches, unsigned segments, uint64_t touched,
 		   uint64_t all, uint64_t left);
 

@@ -160,8 +160,19 @@ static void touched_once(struct fm_advised_all *all, struct fm_segment *s)
 	all->look.normal += s->advice != FM_ADVICE_RANDOM;
 }
 
+static void look_at_row(struct fm_look *l, const struct fm_segment *s,
+			uint64_t pages)
+{
+	const bool slow = s->advice == FM_ADVICE_RANDOM;
+
+	l->pages += pages;
+	l->slow += slow ? pages : 0;
+	l->rows += !slow;
+}
+
 static void touched_in_row(struct fm_advised *a, uintptr_t start, uintptr_t end)
 {
+	a->seg[(start - a->base) / a->segment].seen.rows++;
 	while (start < end) {
 		const uintptr_t k = (start - a->base) / a->segment;
 		const uintptr_t border = a->base + (k + 1) * a->segment;
@@ -190,7 +201,7 @@ void fm_advised_touched(struct fm_advised_all *all, uintptr_t start,
 		return;
 	}
 	end = end < a->end ? end : a->end;
-	all->look.pages += pages;
+	look_at_row(&all->look, s, pages);
 	fm_streams_touched(&(struct fm_row){ a->id, start, end,
 					     s->advice == FM_ADVICE_RANDOM });
 	touched_in_row(a, start, end);

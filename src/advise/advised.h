@@ -58,7 +58,10 @@ struct fm_look {
 	uint64_t faults; /* about, of what was seen */
 	uint64_t major, bytes;
 	uint64_t single, pages; /* touches here and there, pages in rows */
-	uint64_t normal; /* of the touches, where the kernel reads ahead */
+	uint64_t normal, rows; /* of the touches, pieces of rows, where the
+				* kernel reads ahead */
+	uint64_t slow;   /* of the pages in rows, where it does not */
+	uint64_t read;   /* of these, at most */
 };
 
 struct fm_advised_all {

@@ -392,6 +392,7 @@ void fm_helper_fork_begins(void)
 	atomic_store(&source, NULL);
 	if (atomic_exchange(&at_work, false))
 		fm_advised_forget(&ranges);
+	fm_advised_forked(&ranges);
 	fm_event_reset(&bell);
 	fm_kernel_monitor_forked();
 }

@@ -153,6 +153,38 @@ static void so_does_what_is_mapped_while_all_is_read_in_order(void **state)
 	assert_int_equal(random_segments(), 0);
 }
 
+static void a_child_finds_out_for_itself(void **state)
+{
+	fm_advised_forked(&areas);
+	is_mapped(LEN);
+	assert_int_equal(random_segments(), 32);
+	assert_int_equal(areas.opinion.says, FM_ADVICE_UNKNOWN);
+}
+
+/* Two touches at borders of 256 KiB look like 64 pages. */
+static void a_row_that_was_not_read_says_little(void **state)
+{
+	for (unsigned k = 0; k < 4; k++) {
+		fm_advised_touched(&areas, base + k * SEGMENT,
+				   base + k * SEGMENT + MIB / 4);
+		look(2, 2 * FM_PAGE);
+		assert_int_equal(areas.opinion.says, FM_ADVICE_UNKNOWN);
+	}
+}
+
+/* Pages beside others for which 8 MiB each were read. */
+static void what_is_read_beside_a_row_is_in_vain(void **state)
+{
+	row(0, 512 * MIB);
+	assert_int_equal(areas.opinion.says, FM_ADVICE_NORMAL);
+	for (unsigned k = 0; k < 8; k++) {
+		fm_advised_touched(&areas, base + 512 * MIB + k * FM_PAGE,
+				   base + 512 * MIB + (k + 1) * FM_PAGE);
+		look(1, 8 * MIB);
+	}
+	assert_int_equal(areas.opinion.says, FM_ADVICE_RANDOM);
+}
+
 FM_UNIT(advice_choice)
 {
 	const struct CMUnitTest tests[] = {
@@ -166,6 +198,9 @@ FM_UNIT(advice_choice)
 		cmocka_unit_test(what_fits_begins_as_the_kernel_does),
 		cmocka_unit_test(
 			so_does_what_is_mapped_while_all_is_read_in_order),
+		cmocka_unit_test(a_child_finds_out_for_itself),
+		cmocka_unit_test(a_row_that_was_not_read_says_little),
+		cmocka_unit_test(what_is_read_beside_a_row_is_in_vain),
 	};
 
 	return cmocka_run_group_tests(tests, begin, NULL);

@@ -11,8 +11,8 @@
 #define MS 1000000ull
 
 /* Reads that are alone: a disk of flash, and one that turns. */
-static const struct fm_advice_facts flash = { 100 * US, 4 * US, 0, false };
-static const struct fm_advice_facts disk = { 6700 * US, 27 * US, 0, false };
+static const struct fm_advice_facts flash = { 100 * US, 4 * US, 0, false, 0 };
+static const struct fm_advice_facts disk = { 6700 * US, 27 * US, 0, false, 0 };
 
 static struct fm_advice_facts wasting(struct fm_advice_facts f, uint64_t bytes)
 {
@@ -23,7 +23,7 @@ static struct fm_advice_facts wasting(struct fm_advice_facts f, uint64_t bytes)
 static bool look(struct fm_opinion *o, uint32_t single, uint32_t pages,
 		 const struct fm_advice_facts *f)
 {
-	const struct fm_touches s = { single, pages };
+	const struct fm_touches s = { single, pages, 0 };
 	const struct fm_costs_of c = fm_advice_costs(&s, f);
 	const uint64_t sure = fm_advice_sure(f);
 	const int64_t more = fm_advice_more(&c);
