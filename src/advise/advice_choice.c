@@ -84,7 +84,8 @@ static void note_use(struct fm_look *l, const struct fm_advised_use *use,
 	l->faults = fm_least(use->faults, l->faults * 1000 / part);
 	l->major = fm_least(use->major, l->faults);
 	l->bytes = use->bytes - fm_least(use->bytes, ahead);
-	l->read = (use->major + (ahead >> FM_PAGE_SHIFT)) * part / 1000 + 1;
+	/* of all of it, for a row may lie in the part that was seen */
+	l->read = use->major + (ahead >> FM_PAGE_SHIFT) + 1;
 }
 
 static uint64_t used_of(const struct fm_look *l, unsigned part)
