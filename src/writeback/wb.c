@@ -48,7 +48,7 @@ struct wb {
 	int err;
 	enum fm_wb_way way;
 	bool wait, yields, sheds;
-	unsigned pages;
+	unsigned pages, cleaned; /* written; and not dirty any more */
 };
 
 /* ---- what is written -------------------------------------------------- */
@@ -94,8 +94,8 @@ static FM_FAULT void note_way(_Atomic uint8_t *p, const struct fm_io *io,
 		fm_page_set(p, 0, FP_CACHED);
 }
 
-static FM_FAULT bool finish_page(const struct wb *w, const struct wb_run *r,
-				 bool ok, bool wait)
+static FM_FAULT bool finish_page(struct wb *w, const struct wb_run *r, bool ok,
+				 bool wait)
 {
 	struct fm_file *f = r->f;
 	uint64_t fp = r->first + r->finished;
@@ -112,6 +112,7 @@ static FM_FAULT bool finish_page(const struct wb *w, const struct wb_run *r,
 	note_way(p, &r->io, ok);
 	if (!again)
 		fm_dirty_clear(f, fp);
+	w->cleaned += !again;
 	if (ok)
 		note_cleaned(w, p, again);
 	fm_page_unlock(p);
@@ -667,7 +668,7 @@ FM_FAULT int fm_wb_some_of(struct fm_file *f, uint64_t first, uint64_t end,
 	w.most_flying = most_flying(way, most);
 	w.nqueued = 0;
 	w.err = 0;
-	w.pages = 0;
+	w.pages = w.cleaned = 0;
 	w.way = way;
 	w.wait = way & FM_WB_WAIT;
 	see_need(&w, f);
@@ -677,7 +678,7 @@ FM_FAULT int fm_wb_some_of(struct fm_file *f, uint64_t first, uint64_t end,
 	if (d >= 0)
 		atomic_store(&deep[d].taken, false);
 	if (ret_pages)
-		*ret_pages += w.pages;
+		*ret_pages += w.cleaned;
 	return w.err;
 }
 

@@ -53,7 +53,7 @@ int fm_wb_error(struct fm_file *f);
 void fm_wb_kick(void);
 void fm_wb_check(void);
 /* [fault] A faulting thread found nothing clean: write a few dirty pages
- * itself (only pages that it can lock at once). Returns how many. */
+ * itself (only pages that it can lock at once). Returns how many are clean. */
 unsigned fm_wb_some(void);
 /* [fault] So many pages that write-back had cleaned ahead of need are stored to
  * again. tight: eviction has found nothing clean. */

@@ -42,7 +42,8 @@ enum fm_wb_way {       /* bits: */
 extern _Atomic uint64_t fm_wb_failed_ms;
 
 /* [fault] Write dirty pages of [first, end), `most` or a few more. Adds those
- * written to *ret_pages. 0 or the first -errno. */
+ * that are clean now to *ret_pages: what is stored to all the time, or while a
+ * call stores into it, can be written forever. 0 or the first -errno. */
 int fm_wb_some_of(struct fm_file *f, uint64_t first, uint64_t end,
 		  enum fm_wb_way way, unsigned most, unsigned *ret_pages);
 /* [plain] In the child of fork. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* C41: a read(2) into a page of the mapping is under way, held up half way by
- * a page that nobody has given it yet, while others use the same page. */
+ * a page that nobody has given it yet, while others use the same page. Nor is
+ * it written over and over meanwhile: it would stay dirty. */
 /* needs: root */
 #include "ct.h"
 
@@ -153,6 +154,28 @@ static void one(const char *what, void (*other)(void), bool aliased)
 	unlink(ct_path("f"));
 }
 
+static long written_bytes(void)
+{
+	FILE *f = fopen("/proc/self/io", "re");
+	char line[80];
+	long n = -1;
+
+	while (f && n < 0 && fgets(line, sizeof(line), f))
+		sscanf(line, "write_bytes: %ld", &n);
+	if (f)
+		fclose(f);
+	return n;
+}
+
+static void stays_dirty(void)
+{
+	const long before = written_bytes();
+
+	store();
+	usleep(300000);
+	say("C41 written once or twice: %d", written_bytes() - before < 1 << 18);
+}
+
 static void user_faults(void)
 {
 	struct uffdio_api api = { .api = UFFD_API };
@@ -182,6 +205,7 @@ int main(int argc, char **argv)
 		one("drop", drop, false);
 		one("truncate", truncates, false);
 		one("copy", copies, false);
+		one("stays dirty", stays_dirty, false);
 		one("alias stores", store_alias, true);
 		one("alias loads", load_alias, true);
 		one("alias and write", write_file, true);
