@@ -9,4 +9,5 @@
 #include "scan.h"
 #include "source.h"
 #include "streams.h"
+#include "waiters.h"
 #include "kernel_monitor.h"

@@ -24,6 +24,7 @@
 #include "source.h"
 #include "streams.h"
 #include "tunables.h"
+#include "waiters.h"
 #include "waits.h"
 #include "kernel_monitor.h"
 
@@ -221,6 +222,20 @@ static int helper_look(const struct fm_advised_use *use)
 	return err;
 }
 
+/* While faults end nobody needs to be told what is waited for. */
+static void look_at_waiters(const struct fm_advised_use *use)
+{
+	static uint64_t due_ms;
+	const uint64_t now = fm_now_ms();
+
+	if (use->faults)
+		due_ms = now + FM_SECOND_MS;
+	if (now < due_ms)
+		return;
+	due_ms = now + FM_SECOND_MS;
+	fm_waiters_look();
+}
+
 /* A turn in which too little was read. Long enough of it, and the last look is
  * too old to be compared with. Returns how long to sleep: who begins to read
  * at random waits for as long, 8 MiB a touch. */
@@ -229,6 +244,7 @@ static uint64_t quiet_turn(const struct fm_advised_use *use, uint64_t ms,
 {
 	fm_advised_quiet(&ranges, use);
 	*quiet_ms += use->ms;
+	look_at_waiters(use);
 	if (*quiet_ms < fm_tune.streams_forget_ms || ranges.guess)
 		return soon_ms(ms);
 	if (atomic_load(&source))

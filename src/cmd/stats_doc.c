@@ -69,8 +69,9 @@ const char *doc_waits(const json_t *file, char buf[DOC_WAITS])
 	const unsigned s = (unsigned)(doc_uint(file, "silent_ms") / 1000);
 	const char *source = doc_text(file, "source");
 
+	*buf = 0;
 	if (s < LATE_S)
-		return "";
+		return buf;
 	snprintf(buf, DOC_WAITS, "no answer for %u s from %s", s,
 		 *source ? source : "its device");
 	return buf;

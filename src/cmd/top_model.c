@@ -32,7 +32,8 @@ static bool top_model_take_file(struct top_file *f, const json_t *stats,
 	f->dirty = doc_uint(o, "dirty_bytes");
 	f->server = doc_server(stats, o);
 	f->engine = !strcmp(f->server, "engine");
-	f->why = strdup(f->engine ? doc_waits(o, waits) : doc_why(o));
+	f->why = strdup(*doc_waits(o, waits) || f->engine ? waits :
+							    doc_why(o));
 	take_totals(f, o);
 	return f->path && f->why;
 }

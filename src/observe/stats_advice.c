@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/sys.h"
 #include "file/file.h"
+#include "map/map.h"
 #include "stats_priv.h"
 
 #define MOST 64 /* size: of the ranges, whose files are named */
@@ -11,11 +12,44 @@
 /* Under the lock of the report. */
 static struct fm_krange ranges[FM_KRANGES];
 static unsigned n_ranges;
+static struct {
+	uint64_t ms;
+	bool any; /* of the ranges is not all in memory */
+} waited;
+
+/* Where mincore(2) does not tell all is. */
+static bool stats_advice_may_wait(const struct fm_krange *r)
+{
+	const uint64_t n = (r->end - r->start) >> FM_PAGE_SHIFT;
+
+	return fm_pages_in_memory(r->start, n, false) < n;
+}
+
+static void look_at_who_waits(void)
+{
+	fm_waiters_look();
+	waited.ms = fm_waiters_ms();
+	for (unsigned i = 0; waited.ms && !waited.any && i < n_ranges; i++)
+		waited.any = stats_advice_may_wait(&ranges[i]);
+}
 
 void fm_stats_ranges(bool alone)
 {
+	waited.ms = 0;
+	waited.any = false;
 	n_ranges = alone ? fm_krange_list_dead(ranges, FM_KRANGES) :
 			   fm_krange_list(NULL, ranges, FM_KRANGES);
+	if (n_ranges && !alone)
+		look_at_who_waits();
+}
+
+uint64_t fm_stats_silent_ms(dev_t dev, ino_t ino)
+{
+	for (unsigned i = 0; waited.ms && i < n_ranges; i++)
+		if (ranges[i].ino == ino && ranges[i].dev == dev &&
+		    (!waited.any || stats_advice_may_wait(&ranges[i])))
+			return waited.ms;
+	return 0;
 }
 
 bool fm_stats_mapped(dev_t dev, ino_t ino, bool *ret_advised)

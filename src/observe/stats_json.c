@@ -233,7 +233,9 @@ static void device_json(struct fm_json *o, const struct fm_file *f)
 	fm_json_uint(o, "among_read_ns", d.among_fixed);
 	fm_json_uint(o, "among_page_ns", d.among_page);
 	fm_json_text(o, "source", f->io->backing ? f->io->backing->text : NULL);
-	fm_json_uint(o, "silent_ms", fm_answers_silent_ms(f));
+	fm_json_uint(o, "silent_ms", fm_kernel_serves(f) ?
+				     fm_stats_silent_ms(f->dev, f->ino) :
+				     fm_answers_silent_ms(f));
 }
 
 static const char *const eviction_names[] = {
@@ -340,6 +342,8 @@ static void stats_json_add_left(const struct fm_unserved *l, void *arg)
 	fm_json_uint(o, "mapped_bytes", l->bytes);
 	fm_json_uint(o, "largest_bytes", l->largest);
 	put_mapped(o, l);
+	fm_json_uint(o, "silent_ms",
+		     fm_stats_silent_ms(l->of->dev, l->of->ino));
 	fm_stats_served(o, &l->served, true);
 	fm_stats_why_left(o, l);
 	fm_json_open(o, "why", '[');

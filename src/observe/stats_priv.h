@@ -46,6 +46,8 @@ void fm_stats_ranges(bool alone);
 void fm_stats_advice(struct fm_json *o);
 /* Is any of this file's there, and any that may be advised? */
 bool fm_stats_mapped(dev_t dev, ino_t ino, bool *ret_advised);
+/* For how long a thread has waited for a page that may be this file's. */
+uint64_t fm_stats_silent_ms(dev_t dev, ino_t ino);
 /* For how long who served it; with the last changes, or without. */
 void fm_stats_served(struct fm_json *o, const struct fm_served *s,
 		     bool changes);
