@@ -10,7 +10,9 @@
  * comes, then it is read ahead for, and that goes on where it came further by a
  * quarter. The slower it is the less of it is looked at: what counts is how
  * many reads of the kernel's it waited for. What is cached, or computes, comes
- * no further. Nothing but arithmetic. [any]
+ * no further; but so does who ends, or leaps, while it is tried: on a network
+ * who waits on is tried again, after twice as many reads each time, and what
+ * was found of one stream holds for the next. Nothing but arithmetic. [any]
  */
 #pragma once
 
@@ -29,10 +31,20 @@ struct fm_pace {
 	enum fm_pace_state state;
 	uint64_t at_ms, passed; /* of this state */
 	uint64_t before;        /* bytes a ms, not read ahead for */
+	unsigned vain;          /* trials */
+};
+
+/* What is known of the device of a stream. */
+struct fm_pace_device {
+	uint64_t ahead;  /* bytes that the kernel reads at a time */
+	uint64_t before; /* of a stream that was better, lately; 0: none was */
+	bool far;        /* a network, whose readers take no turns */
 };
 
 /* It has passed so many bytes by now; fewer than the last time: it is another
- * one. ahead: bytes that the kernel reads at a time. Is it to be read ahead
- * for? */
-bool fm_pace_helps(struct fm_pace *p, uint64_t ahead, uint64_t passed,
-		   uint64_t now_ms);
+ * one. Is it to be read ahead for? */
+bool fm_pace_helps(struct fm_pace *p, const struct fm_pace_device *d,
+		   uint64_t passed, uint64_t now_ms);
+/* For how long it has waited for each of the kernel's reads, or computed: what
+ * comes within that is not too much to be under way. 0: it is not known yet. */
+uint64_t fm_pace_late_ms(const struct fm_pace *p, uint64_t ahead);

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/mman.h>
+#include <sys/sysmacros.h>
 
 #include "advised.h"
 #include "base/sys.h"
@@ -127,15 +128,32 @@ void fm_streams_over(void)
 /* ---- what they will want ----------------------------------------------- */
 
 static uint64_t until_ms;
+static struct fm_pace pace[FM_STREAMS]; /* of each of the set's */
 
-/* Bytes ahead of it, so that the device is busy until the next look. */
+/* Pieces that keep the device busy until the next look; where it is late more,
+ * but too many small ones FUSE drops. */
+static uint64_t streams_pieces(const struct fm_stream *s,
+			       const struct fm_fetch *f, dev_t dev,
+			       uint64_t look_ms)
+{
+	const uint64_t late_ms = fm_pace_late_ms(&pace[s - set.s],
+						 fm_readahead_bytes(dev));
+	const uint64_t pages = f->piece >> FM_PAGE_SHIFT;
+	const struct fm_device *d = fm_device_of(dev);
+	const uint64_t n = fm_device_depth(d, pages, look_ms * 1000000);
+	const uint64_t more = fm_least(
+		fm_device_depth(d, pages, (look_ms + late_ms) * 1000000),
+		FM_FETCH_MOST);
+
+	return n > more ? n : more;
+}
+
+/* Bytes ahead of it. */
 static size_t streams_window(const struct fm_stream *s,
 			     const struct fm_fetch *f, dev_t dev, size_t most,
 			     uint64_t look_ms)
 {
-	const uint64_t n = fm_device_depth(fm_device_of(dev),
-					   f->piece >> FM_PAGE_SHIFT,
-					   look_ms * 1000000);
+	const uint64_t n = streams_pieces(s, f, dev, look_ms);
 	const uint64_t bytes = fm_detect_earned(streams_come(s), n * f->piece);
 
 	return fm_least(most, bytes > f->piece ? bytes : f->piece);
@@ -233,7 +251,27 @@ static bool streams_waits(const struct fm_advised_use *use,
 	return n == 1 && use->major * 4 >= use->faults * 3;
 }
 
-static struct fm_pace pace[FM_STREAMS]; /* of each of the set's */
+/* A network may have more under way than the kernel ever reads ahead. */
+static bool may_be_late(dev_t dev)
+{
+	return !major(dev) || fm_readahead_bytes(dev) <=
+				      fm_tune.streams_shallow;
+}
+
+/* Where a stream was better last, while what is known of a device holds. */
+static struct late {
+	dev_t dev;
+	uint64_t before, at_ms;
+} late;
+
+/* Of a disk, whose readers take turns, each finds that out alone. */
+static uint64_t late_before(dev_t dev)
+{
+	const uint64_t until = late.at_ms +
+			       (uint64_t)fm_tune.kernel_ahead_anew_ms;
+
+	return late.dev == dev && set.clock < until ? late.before : 0;
+}
 
 /* Of one that goes forward page by page: the kernel reads ahead of it, but may
  * be too late. */
@@ -241,13 +279,17 @@ static bool is_faster(unsigned i)
 {
 	struct fm_stream *s = &set.s[i];
 	struct fm_krange r;
-	uint64_t ahead;
+	struct fm_pace_device d;
+	bool helps;
 
-	if (s->step != 1 || !range_of(s, &r))
+	if (s->step != 1 || !range_of(s, &r) || !may_be_late(r.dev))
 		return false;
-	ahead = fm_readahead_bytes(r.dev);
-	return ahead <= fm_tune.streams_shallow &&
-	       fm_pace_helps(&pace[i], ahead, streams_come(s), set.clock);
+	d = (struct fm_pace_device){ fm_readahead_bytes(r.dev),
+				     late_before(r.dev), !major(r.dev) };
+	helps = fm_pace_helps(&pace[i], &d, streams_come(s), set.clock);
+	if (d.far && pace[i].state == FM_PACE_BETTER)
+		late = (struct late){ r.dev, pace[i].before, set.clock };
+	return helps;
 }
 
 /* Is it to be read ahead for? n: of this look. */
