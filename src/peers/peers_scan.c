@@ -32,6 +32,7 @@ struct scan {
 	const int *pids; /* only these, */
 	int n;           /* 0: all */
 	unsigned use;
+	char process[32]; /* its folder, of who is looked at */
 	char *names;   /* getdents of /proc */
 	char *inner;   /* getdents of fd/, text of maps */
 };
@@ -89,15 +90,26 @@ static void look_at_fd(const char *dir, int n, void *arg)
 		s->use |= FM_USE_WRITE;
 }
 
+/* By the mapping itself, where we may: a name is looked up, and a file system
+ * that has nothing to do with ours may not answer. */
+static bool peers_scan_which(const struct scan *s, const struct fm_proc_map *m,
+			     struct stat *st)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s/map_files/%lx-%lx", s->process,
+		 (unsigned long)m->start, (unsigned long)m->end);
+	return !fm_sys_which_at(path, st) || !fm_sys_which_at(m->path, st);
+}
+
 /* Some file systems (btrfs, overlayfs) show another device in maps than stat
  * does. Then the path, by which name ever; one that leads nowhere here may be
  * the file's in another mount namespace. */
-static bool peers_scan_may_be(const struct scan *s, const char *path)
+static bool peers_scan_may_be(const struct scan *s, const struct fm_proc_map *m)
 {
 	struct stat st;
 
-	return !strcmp(path, s->of) ||
-	       fm_sys_which_at(path, &st) ||
+	return !strcmp(m->path, s->of) || !peers_scan_which(s, m, &st) ||
 	       (st.st_ino == s->id.ino && st.st_dev == s->id.dev);
 }
 
@@ -106,7 +118,7 @@ static bool peers_scan_look_at_map(const struct fm_proc_map *m, void *arg)
 	struct scan *s = arg;
 
 	if (m->ino != s->id.ino ||
-	    (m->dev != s->id.dev && !peers_scan_may_be(s, m->path)))
+	    (m->dev != s->id.dev && !peers_scan_may_be(s, m)))
 		return false;
 	s->use |= FM_USE_READ | FM_USE_MAPS;
 	if (m->shared && m->write)
@@ -126,6 +138,7 @@ static void look_at_process(const char *dir, int pid, void *arg)
 	exe = fm_sys4(SYS_readlinkat, AT_FDCWD, path, &c, 1);
 	if (exe == -ENOENT || exe == -EACCES)
 		return; /* a kernel thread, or one we may not look at */
+	snprintf(s->process, sizeof(s->process), "%s/%d", dir, pid);
 	/* In this order: what is mapped in between was open before. */
 	snprintf(path, sizeof(path), "%s/%d/fd", dir, pid);
 	suspect(s, fm_each_number(path, s->inner, BUF, look_at_fd, s));
@@ -246,7 +259,8 @@ static bool look_at_own(const struct fm_proc_map *m, void *arg)
 bool fm_peers_unseen(const struct fm_file *f, const struct fm_peers_wish *w)
 {
 	static char buf[16384]; /* under the space lock */
-	struct own o = { .s = { .id = { f->dev, f->ino }, .of = f->path },
+	struct own o = { .s = { .id = { f->dev, f->ino }, .of = f->path,
+				.process = "/proc/self" },
 			 .w = w };
 	uint64_t from = fm_cpu_ns();
 
