@@ -8,6 +8,7 @@
 #include "base/lock.h"
 #include "base/proc.h"
 #include "base/sys.h"
+#include "base/text.h"
 
 #define KNOWN 16 /* size: threads that wait */
 #define ASKED 64 /* size: threads of a look */
@@ -29,12 +30,15 @@ struct waiters {
 static struct fm_lock lock = FM_LOCK(FM_RANK_OF_TABLES);
 static struct waiters last;
 
+/* Its own: /proc/TID has those of all threads, ours too. */
 static uint64_t faults_of(const char *tid)
 {
-	char state;
+	char path[64], state;
 
-	return fm_proc_thread_stat(tid, MINOR, &state) +
-	       fm_proc_thread_stat(tid, MAJOR, &state);
+	if (fm_join(path, sizeof(path), "/proc/self/task/", tid, "/stat"))
+		return 0;
+	return fm_proc_stat(path, MINOR, &state) +
+	       fm_proc_stat(path, MAJOR, &state);
 }
 
 static bool is_in_a_fault(const char *tid)
