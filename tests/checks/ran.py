@@ -4,6 +4,8 @@ FAILED = []
 
 
 def expect(name, ok, detail=""):
+    if not isinstance(name, str):  # the other way round it would never fail
+        raise TypeError("the name comes first: %r" % (name,))
     if not ok:
         FAILED.append(name)
         print("FAIL %s %s" % (name, detail))
