@@ -207,7 +207,7 @@ static void what_cannot_begin_is_not_tried_soon(void **state)
 	assert_int_equal(next_trial(), 32 * MINUTE);
 }
 
-/* The engine, on trial: two seconds of hope, then it has to be better. */
+/* Of a database of many files none has a part of all. */
 static void of_many_alike_each_is_to_blame(void **state)
 {
 	uint64_t most = 0;
@@ -223,6 +223,7 @@ static void of_many_alike_each_is_to_blame(void **state)
 	(void)state;
 }
 
+/* The engine, on trial: two seconds of hope, then it has to be better. */
 static void the_engine_is_tried(void **state)
 {
 	struct fm_trial_second s = { .ms = 1000, .hope = true, .room = ROOM };
