@@ -3,7 +3,6 @@
 
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/sysmacros.h>
 
 #include "base/alloc.h"
 #include "base/sys.h"
@@ -102,7 +101,7 @@ static bool rebuild(struct fm_advised_all *all, unsigned ranges)
 	all->uncounted = false;
 	for (unsigned i = 0; i < n; i++) {
 		all->bytes += v[i].end - v[i].start;
-		all->uncounted |= !major(v[i].dev); /* no block device */
+		all->uncounted |= fm_advised_no_disk(v[i].dev);
 	}
 	return true;
 }

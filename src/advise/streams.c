@@ -4,7 +4,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/mman.h>
-#include <sys/sysmacros.h>
 
 #include "advised.h"
 #include "base/sys.h"
@@ -254,8 +253,8 @@ static bool streams_waits(const struct fm_advised_use *use,
 /* A network may have more under way than the kernel ever reads ahead. */
 static bool may_be_late(dev_t dev)
 {
-	return !major(dev) || fm_readahead_bytes(dev) <=
-				      fm_tune.streams_shallow;
+	return fm_advised_no_disk(dev) ||
+	       fm_readahead_bytes(dev) <= fm_tune.streams_shallow;
 }
 
 /* Where a stream was better last, while what is known of a device holds. */
@@ -285,7 +284,8 @@ static bool is_faster(unsigned i)
 	if (s->step != 1 || !range_of(s, &r) || !may_be_late(r.dev))
 		return false;
 	d = (struct fm_pace_device){ fm_readahead_bytes(r.dev),
-				     late_before(r.dev), !major(r.dev) };
+				     late_before(r.dev),
+				     fm_advised_no_disk(r.dev) };
 	helps = fm_pace_helps(&pace[i], &d, streams_come(s), set.clock);
 	if (d.far && pace[i].state == FM_PACE_BETTER)
 		late = (struct late){ r.dev, pace[i].before, set.clock };
