@@ -34,6 +34,7 @@
 #include "base/proc.h"
 #include "base/sys.h"
 #include "base/tables.h"
+#include "base/vma_room.h"
 #include "cache/cache.h"
 #include "engine.h"
 #include "fault/fault.h"
@@ -68,6 +69,7 @@ struct take {
 	enum fm_server_reason why;
 	struct part *v;
 	unsigned n;
+	struct fm_vma_room room;
 	bool stores;
 	uint32_t vetoes;  /* enum fm_veto, of TAKE */
 	const char *step; /* at which it is given up, if it is */
@@ -129,7 +131,7 @@ static int promote_prepare(struct take *t)
 		err = fm_trap_make(&t->v[k].trap, r->start, len_of(r),
 				   fm_uffd_vma_prot(r->prot, len_of(r)));
 	}
-	return err;
+	return err ? err : fm_vma_room_take(&t->room, t->n);
 }
 
 static void promote_finish(struct take *t, int err)
@@ -139,6 +141,7 @@ static void promote_finish(struct take *t, int err)
 		       "(vetoes %#x)", t->f->path, -err, t->step, t->vetoes);
 	for (unsigned k = 0; t->v && k < t->n; k++)
 		fm_trap_free(&t->v[k].trap);
+	fm_vma_room_end(&t->room);
 	fm_free(t->v);
 }
 
@@ -340,13 +343,14 @@ static int all_on_device(struct take *t)
 	return err < 0 ? (int)err : 0;
 }
 
+/* As demote.c's lay_one, once others have been laid. */
 static void put_back(struct take *t, const struct part *p)
 {
 	const struct fm_wait w = fm_wait_for(fm_tune.patience_ms);
 	struct fm_kmap k = fm_kmap_of(p->m);
 	int err = fm_kernel_map(t->f, &k, 1);
 
-	while (err && fm_wait_on(&w))
+	while (err && (fm_vma_room_give(&t->room) || fm_wait_on(&w)))
 		err = fm_kernel_map(t->f, &k, 1);
 	if (err)
 		fm_log(FM_LOG_ERROR, "%s: a mapping is gone: it could not be "

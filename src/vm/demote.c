@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/pause.h"
 #include "base/shrinker.h"
+#include "base/vma_room.h"
 #include "cache/cache.h"
 #include "demote_drain.h"
 #include "demote_pagecache.h"
@@ -124,15 +125,16 @@ static void drop_forgotten(struct fm_map *m)
 	}
 }
 
-/* Lay one mapping. Once others have been laid it has to succeed (must), or the
- * file would be the kernel's and ours: memory, or a process for the helper, may
- * be there soon. */
-static int lay_one(struct fm_file *f, struct fm_map *m, bool must)
+/* Lay one mapping. Once others have been laid it has to succeed (room), or the
+ * file would be the kernel's and ours: where there is none left, memory or a
+ * process for the helper may be there soon. */
+static int lay_one(struct fm_file *f, struct fm_map *m,
+		   struct fm_vma_room *room)
 {
 	const struct fm_wait w = fm_wait_for(fm_tune.patience_ms);
 	int err = fm_demote_lay(f, m);
 
-	while (err && must && fm_wait_on(&w))
+	while (err && room && (fm_vma_room_give(room) || fm_wait_on(&w)))
 		err = fm_demote_lay(f, m);
 	return err;
 }
@@ -219,25 +221,9 @@ static int may_be_replaced(struct fm_map *m)
 			       fm_map_pages(m) << FM_PAGE_SHIFT, prot);
 }
 
-/* Each may need two vmas more, where it was part of one (vm.max_map_count).
- * Neighbours that differ are not joined. */
-static int demote_has_room(size_t n)
-{
-	const size_t len = 4 * n * FM_PAGE;
-	char *p = fm_sys_far(len, PROT_NONE);
-	int err = 0;
-
-	if (fm_is_err(p))
-		return (int)(intptr_t)p;
-	for (size_t i = 0; i < 2 * n && !err; i++)
-		err = fm_sys_mprotect(p + 2 * i * FM_PAGE, FM_PAGE, PROT_READ);
-	fm_sys_munmap(p, len);
-	return err;
-}
-
 static int may_all(const struct fm_list *l)
 {
-	int err = l->n > 1 ? demote_has_room(l->n) : 0;
+	int err = 0;
 
 	for (size_t k = 0; l->n > 1 && k < l->n && !err; k++)
 		err = may_be_replaced(l->v[k]);
@@ -246,7 +232,8 @@ static int may_all(const struct fm_list *l)
 	return err;
 }
 
-static int demote_lay_all(struct fm_file *f, struct fm_list *l, size_t *ret_n)
+static int demote_lay_each(struct fm_file *f, struct fm_list *l,
+			   struct fm_vma_room *room, size_t *ret_n)
 {
 	int err = may_all(l);
 
@@ -256,11 +243,22 @@ static int demote_lay_all(struct fm_file *f, struct fm_list *l, size_t *ret_n)
 	for (size_t k = 0; k < l->n && !err; k++) {
 		fm_map_each(l->v[k], 0, fm_map_pages(l->v[k]), clear_locked,
 			    NULL);
-		err = lay_one(f, l->v[k], k > 0);
+		err = lay_one(f, l->v[k], k > 0 ? room : NULL);
 		if (err)
 			drop_forgotten(l->v[k]);
 		*ret_n = k + !err;
 	}
+	return err;
+}
+
+static int demote_lay_all(struct fm_file *f, struct fm_list *l, size_t *ret_n)
+{
+	struct fm_vma_room room = { 0 };
+	int err = l->n > 1 ? fm_vma_room_take(&room, l->n) : 0;
+
+	if (!err)
+		err = demote_lay_each(f, l, &room, ret_n);
+	fm_vma_room_end(&room);
 	return err;
 }
 

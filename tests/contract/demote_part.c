@@ -2,12 +2,15 @@
 /*
  * C99p: a file of several mappings is to become the kernel's, and one of them
  * cannot: it was sealed behind our back, the process may have no more mappings,
- * or no more processes. All mappings go on agreeing with each other and with
- * the file.
+ * or no more processes, or takes the last mapping meanwhile. All mappings go on
+ * agreeing with each other and with the file.
  */
 #include "ct.h"
 
 #include <linux/futex.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
@@ -17,7 +20,7 @@
 #define N 64ul
 #define MAPS 3
 
-static int fd;
+static int fd = -1;
 static char *map[MAPS];
 static unsigned char value;
 
@@ -104,40 +107,36 @@ static char *neighbour(size_t n)
 		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
-static void take(size_t but)
-{
-	char *p = MAP_FAILED, *last[8];
-	size_t n = 0;
+#define LAST 128 /* of what was taken last */
+static char *last[LAST];
+static size_t taken;
 
-	do {
-		last[n % 8] = p;
-		p = neighbour(n++);
-	} while (p != MAP_FAILED);
-	for (n--; but > 0; but--)
-		munmap(last[n-- % 8], PAGE);
+static void give_back(size_t n)
+{
+	for (; n > 0; n--)
+		munmap(last[--taken % LAST], PAGE);
 }
 
-/* Most of them are taken once, for all children. */
-static void take_most(void)
+static void take(size_t but)
 {
-	const size_t left = 8192;
-	size_t most = 0;
-	FILE *f = fopen("/proc/sys/vm/max_map_count", "re");
+	char *p;
 
-	if (!f || fscanf(f, "%zu", &most) != 1)
-		ct_die("max_map_count");
-	fclose(f);
-	for (size_t n = 0; n + left < most; n++)
-		if (neighbour(n) == MAP_FAILED)
-			return;
+	while ((p = neighbour(taken)) != MAP_FAILED)
+		last[taken++ % LAST] = p;
+	give_back(but);
 }
 
 /* What is laid over a part makes two of a mapping, or three. */
 static void side_by_side(void)
 {
-	char *at = mmap(NULL, MAPS * N * PAGE, PROT_NONE,
-			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	static char *at;
 
+	if (at)
+		munmap(at, MAPS * N * PAGE);
+	at = mmap(NULL, MAPS * N * PAGE, PROT_NONE,
+		  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	close(fd);
+	unlink(ct_path("part")); /* the kernel's */
 	fd = ct_file("part", N * PAGE);
 	for (int k = 0; k < MAPS; k++) {
 		map[k] = at + (k + 1) % MAPS * N * PAGE;
@@ -149,20 +148,69 @@ static void side_by_side(void)
 		map[i % MAPS][i * PAGE + 5] = (char)i;
 }
 
-static int with_room(void *room)
-{
-	side_by_side();
-	take(*(size_t *)room);
-	hand_over();
-	agree("mappings");
-	return 0;
-}
-
 static void mappings(void)
 {
-	take_most();
-	for (size_t room = 0; room < 5; room++)
-		ct_child(with_room, &room);
+	for (size_t room = 0; room < 5; room++) {
+		if (room)
+			give_back(LAST / 2);
+		side_by_side();
+		take(room);
+		hand_over();
+		agree("mappings");
+	}
+}
+
+/* struct procmap_query of linux/fs.h, since 6.11. */
+struct query {
+	uint64_t size, flags, addr, start, end, vma, page, offset, inode;
+	uint32_t major, minor, name, build;
+	uint64_t name_addr, build_addr;
+};
+#define QUERY _IOWR('f', 17, struct query)
+
+static int maps_fd;
+static _Atomic bool changed;
+
+static bool one_is_the_kernels(void)
+{
+	for (int k = 0; k < MAPS; k++) {
+		struct query q = { .size = sizeof(q),
+				   .addr = (uintptr_t)map[k] };
+
+		if (ioctl(maps_fd, QUERY, &q) || q.inode)
+			return true;
+	}
+	return false;
+}
+
+static void *take_the_rest(void *arg)
+{
+	while (!changed && !one_is_the_kernels())
+		;
+	take(0);
+	return arg;
+}
+
+/* The program takes the last of them while the file changes hands. */
+static void mappings_meanwhile(void)
+{
+	pthread_t t;
+
+	maps_fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	take(LAST - 8);
+	for (int i = 0; i < 2; i++) {
+		const size_t before = taken;
+
+		side_by_side();
+		changed = false;
+		if (pthread_create(&t, NULL, take_the_rest, NULL))
+			ct_die("pthread_create");
+		hand_over();
+		changed = true;
+		pthread_join(t, NULL);
+		agree("mappings meanwhile");
+		give_back(taken - before);
+	}
 }
 
 static void memory(void)
@@ -185,6 +233,7 @@ int main(int argc, char **argv)
 	say_child("C99p sealed 2", sealed2);
 	say_child("C99p processes", processes);
 	say_child("C99p mappings", mappings);
+	say_child("C99p mappings meanwhile", mappings_meanwhile);
 	say_child("C99p memory", memory);
 	return 0;
 }
