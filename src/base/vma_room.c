@@ -9,35 +9,49 @@
 
 #define EACH (4 * FM_PAGE) /* size: of page-sized mappings, for one change */
 
+/*
+ * A page at each end is never given up: the kernel may have joined it with a
+ * neighbour, and to split that needs room.
+ */
+static void unmap_ends(char *at, size_t len)
+{
+	fm_sys_munmap(at - FM_PAGE, FM_PAGE);
+	fm_sys_munmap(at + len, FM_PAGE);
+}
+
 int fm_vma_room_take(struct fm_vma_room *r, size_t n)
 {
-	char *p = fm_sys_far(n * EACH, PROT_NONE);
-	int err = 0;
+	const size_t len = n * EACH;
+	char *p = fm_sys_far(len + 2 * FM_PAGE, PROT_NONE), *at = p + FM_PAGE;
+	int err;
 
 	*r = (struct fm_vma_room){ 0 };
 	if (fm_is_err(p))
 		return (int)(intptr_t)p;
-	for (size_t at = 0; at < n * EACH && !err; at += 2 * FM_PAGE)
-		err = fm_sys_mprotect(p + at, FM_PAGE, PROT_READ);
+	err = fm_sys_mprotect(at, len, PROT_READ);
+	for (size_t i = 0; i < len && !err; i += 2 * FM_PAGE)
+		err = fm_sys_mprotect(at + i, FM_PAGE, PROT_WRITE);
+	*r = (struct fm_vma_room){ at, len, len };
 	if (err)
-		fm_sys_munmap(p, n * EACH);
-	else
-		*r = (struct fm_vma_room){ p, n };
+		fm_vma_room_end(r);
 	return err;
 }
 
 bool fm_vma_room_give(struct fm_vma_room *r)
 {
-	if (!r->n)
+	if (!r->left)
 		return false;
-	r->n--;
-	fm_sys_munmap(r->at + r->n * EACH, EACH);
+	r->left -= EACH;
+	fm_sys_munmap(r->at + r->left, EACH);
 	return true;
 }
 
 void fm_vma_room_end(struct fm_vma_room *r)
 {
-	if (r->n)
-		fm_sys_munmap(r->at, r->n * EACH);
-	r->n = 0;
+	if (!r->at)
+		return;
+	if (r->left)
+		fm_sys_munmap(r->at, r->left);
+	unmap_ends(r->at, r->len);
+	*r = (struct fm_vma_room){ 0 };
 }

@@ -14,7 +14,7 @@
 
 struct fm_vma_room {
 	char *at;
-	size_t n; /* mappings to change for which it is enough */
+	size_t len, left; /* bytes */
 };
 
 /* [any] For n changes, each of which may make three mappings of one. Neighbours
