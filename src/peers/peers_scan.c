@@ -103,12 +103,15 @@ static bool peers_scan_which(const struct scan *s, const struct fm_proc_map *m,
 }
 
 /* Some file systems (btrfs, overlayfs) show another device in maps than stat
- * does. Then the path, by which name ever; one that leads nowhere here may be
- * the file's in another mount namespace. */
+ * does, whose number is one that the kernel makes up (major 0). Then the path,
+ * by which name ever; one that leads nowhere here may be the file's in another
+ * mount namespace. */
 static bool peers_scan_may_be(const struct scan *s, const struct fm_proc_map *m)
 {
 	struct stat st;
 
+	if (major(s->id.dev))
+		return false;
 	return !strcmp(m->path, s->of) || !peers_scan_which(s, m, &st) ||
 	       (st.st_ino == s->id.ino && st.st_dev == s->id.dev);
 }
