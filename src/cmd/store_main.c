@@ -6,6 +6,7 @@
  * descriptors, have.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -127,13 +128,25 @@ static void *store_give_up(void *arg)
 	_exit(1);
 }
 
+/* The program's: who reads what it writes waits for the last that has them. */
+static void let_go_of_stdio(void)
+{
+	const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int fd = 0; fd <= STDERR_FILENO && null >= 0; fd++)
+		dup2(null, fd);
+}
+
 static void store_close(void)
 {
 	pthread_t t;
 
 	if (!kind->close || pthread_create(&t, NULL, store_give_up, NULL))
 		return;
-	pthread_rwlock_wrlock(&reading);
+	if (pthread_rwlock_trywrlock(&reading)) {
+		let_go_of_stdio();
+		pthread_rwlock_wrlock(&reading);
+	}
 	kind->close();
 }
 
