@@ -111,6 +111,8 @@ static void shift(struct fm_stream_set *to, const struct fm_stream_set *st,
 {
 	to->clock = st->clock;
 	to->next_recent = st->next_recent;
+	to->began = st->began;
+	to->lasted = st->lasted;
 	shift_seen(to->recent, st->recent, FM_RECENT, i);
 	for (int k = 0; k < FM_TRAILS; k++) {
 		to->trail[k].next = st->trail[k].next;

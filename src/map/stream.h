@@ -19,6 +19,7 @@
 struct fm_stream {
 	bool live;
 	bool helped, slow; /* advise/streams.c's: read for, worth it */
+	bool lasted;       /* its reader has come far enough */
 	uint32_t who;      /* has made its last step */
 	int64_t step;      /* pages from one access to the next */
 	int64_t pos;       /* last page known to be touched */
@@ -63,6 +64,7 @@ struct fm_stream_set {
 	unsigned next_recent;
 	struct fm_trail trail[FM_TRAILS];
 	struct fm_stream s[FM_STREAMS];
+	unsigned began, lasted; /* of late: in order, and how many of these */
 };
 
 /* [fault] The streams of m; made if there are none yet. NULL without memory. */

@@ -10,7 +10,8 @@
  * between two steps is read with them, follows from what a read costs on the
  * device (io/device.h).
  *
- * MADV_RANDOM turns off what is done on suspicion. A program that said it once
+ * MADV_RANDOM turns off what is done on suspicion, and so does a reader whose
+ * streams hardly ever last. A program that said it once
  * and scans now (databases do, of tables that they mostly look things up in) is
  * believed after 32 pages one after the other.
  */
@@ -145,7 +146,9 @@ static FM_FAULT uint64_t ahead_reach(const struct fm_map *m,
 		most = part;
 	if (advice == MADV_SEQUENTIAL)
 		return most;
-	if (advice == MADV_RANDOM && s->passed <= fm_tune.ahead_proven)
+	if (s->passed <= fm_tune.ahead_proven &&
+	    (advice == MADV_RANDOM ||
+	     (!fm_stream_strided(s) && fm_detect_in_vain(st))))
 		return 0;
 	return fm_least(n, most);
 }

@@ -203,6 +203,33 @@ static FM_FAULT int64_t new_step(const struct sights *l,
 						   0;
 }
 
+/* ---- how many last ------------------------------------------------------ */
+
+FM_FAULT bool fm_detect_in_vain(const struct fm_stream_set *st)
+{
+	return st->began >= fm_tune.sample_enough &&
+	       st->lasted * fm_tune.detect_vain < st->began;
+}
+
+static FM_FAULT void count_begun(struct fm_stream_set *st)
+{
+	if (st->began >= 8 * fm_tune.sample_enough) {
+		st->began /= 2;
+		st->lasted /= 2;
+	}
+	st->began++;
+}
+
+static FM_FAULT void count_lasting(struct fm_stream_set *st,
+				   struct fm_stream *s)
+{
+	if (s->lasted || fm_stream_strided(s) ||
+	    s->passed <= fm_tune.ahead_proven)
+		return;
+	s->lasted = true;
+	st->lasted++;
+}
+
 /* ---- going on ----------------------------------------------------------- */
 
 static FM_FAULT struct fm_stream *least_used(struct fm_stream_set *st)
@@ -226,6 +253,8 @@ static FM_FAULT struct fm_stream *begin_in(struct fm_stream_set *st,
 				 .behind = step < 0 ? i + 1 : i,
 				 .passed = passed,
 				 .used = st->clock };
+	if (!fm_stream_strided(s))
+		count_begun(st);
 	return s;
 }
 
@@ -267,6 +296,7 @@ static FM_FAULT void go_on(struct fm_stream_set *st, struct fm_stream *s,
 
 	if (s->step > 0 ? pos > s->pos : pos < s->pos) {
 		earn(s, e, pos, near);
+		count_lasting(st, s);
 		s->pos = pos;
 	}
 	if (!fm_stream_strided(s) && s->edge >= e->lo && s->edge < e->hi)

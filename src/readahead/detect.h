@@ -14,7 +14,9 @@
  * ahead by twice of what its reader went through, by little more than keeps the
  * device busy, loses half of that credit where the reader leaps, and is
  * forgotten when it is not used for long: what a chance hit brings is small,
- * and what falls into it later does not feed it.
+ * and what falls into it later does not feed it. And where hardly any stream of
+ * a set lasts, as where lists that end soon are read here and there, the first
+ * sign is none (fm_detect_in_vain).
  *
  * Users: ahead.c, of the engine's faults; advise/streams.c, of the kernel's
  * mappings. All [fault], under the lock of the set.
@@ -44,6 +46,10 @@ struct fm_stream *fm_detect_find(struct fm_stream_set *st,
  * passed so much. */
 struct fm_stream *fm_detect_begin(struct fm_stream_set *st, int64_t i,
 				  int64_t step, uint64_t passed);
+
+/* Of the streams in order that began of late, so few have lasted that another's
+ * first sign is not worth what would be read for it. */
+bool fm_detect_in_vain(const struct fm_stream_set *st);
 
 /* Did it go on, or was this seen, not longer ago than that? */
 bool fm_detect_lately(const struct fm_stream_set *st, const struct fm_seen *r,

@@ -166,6 +166,25 @@ static void at_random(void **state)
 	assert_true(n <= 10);
 }
 
+/* Lists of two pages here and there, then scans between them. */
+static void few_that_last(void **state)
+{
+	for (int k = 0; k < 60; k++) {
+		fault(1, k * 10000);
+		assert_int_equal(step_of(fault(1, k * 10000 + 1)), 1);
+	}
+	assert_false(fm_detect_in_vain(&set));
+	for (int k = 60; k < 100; k++) {
+		fault(1, k * 10000);
+		fault(1, k * 10000 + 1);
+	}
+	assert_true(fm_detect_in_vain(&set));
+	for (int k = 0; k < 100; k++)
+		for (int i = 0; i < 50; i++)
+			fault(1, 2000000 + k * 10000 + i);
+	assert_false(fm_detect_in_vain(&set));
+}
+
 static void is_forgotten(void **state)
 {
 	fault(1, 100);
@@ -247,6 +266,7 @@ FM_UNIT(detect)
 		cmocka_unit_test_setup(turns, begin),
 		cmocka_unit_test_setup(late_neighbour, begin),
 		cmocka_unit_test_setup(at_random, begin),
+		cmocka_unit_test_setup(few_that_last, begin),
 		cmocka_unit_test_setup(is_forgotten, begin),
 		cmocka_unit_test_setup(a_leap_halves_what_it_has_earned, begin),
 		cmocka_unit_test_setup(credit_is_twice_what_it_passed, begin),
