@@ -7,12 +7,15 @@
 #include "heap.h"
 
 #include <string.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include "base/sys.h"
 
 #include "fastmap.h"
 
+#define ROOM_PART 256 /* unit: of the heap, and */
+#define ROOM_LEAST (64u << 10) /* size: bytes, that stay free */
 #define ASIDE 900 /* a descriptor's number: below RLIMIT_NOFILE, mostly */
 
 static void copy(bool held);
@@ -174,15 +177,40 @@ bool heap_file_has(const void *p)
 	return a && (const char *)p >= a && (const char *)p < a + length;
 }
 
+/* A store to a block that was asked for may take another, of those that tell
+ * where the blocks are (ext4, where the kernel serves): one for 340 at most. */
+static bool leaves_some(size_t len)
+{
+	const uint64_t all = atomic_load(&calls->in_file) + len;
+	struct statfs fs;
+
+	return fm_sys2(SYS_fstatfs, fd, &fs) || !fs.f_blocks ||
+	       (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize >=
+		       all / ROOM_PART + ROOM_LEAST;
+}
+
+static long file_allocate(int how, size_t at, size_t len)
+{
+	long r;
+
+	do
+		r = fm_sys4(SYS_fallocate, fd, how, at, len);
+	while (r == -EINTR);
+	return r;
+}
+
 static int file_room(size_t at, size_t len)
 {
 	long r;
 
 	if (!file_is_there())
 		return -EBADF;
-	do
-		r = fm_sys4(SYS_fallocate, fd, 0, at, len);
-	while (r == -EINTR);
+	r = file_allocate(0, at, len);
+	if (!r && !leaves_some(len)) {
+		file_allocate(FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at,
+			      len);
+		return -ENOSPC;
+	}
 	/* A file system without it: then the device must not become full. */
 	return r == -EOPNOTSUPP ? 0 : (int)r;
 }

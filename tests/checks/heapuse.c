@@ -3,8 +3,8 @@
  * heapuse.c - a program that uses its heap in one of the ways below, looks at
  * each byte, and prints what it finds (tests/checks/heap).
  *
- *   heapuse family|threads|fork|snapshot|blocked|grow|purge|limit|raw|
- *           spawn|exit
+ *   heapuse family|threads|fork|snapshot|blocked|grow|purge|limit|pieces|
+ *           raw|spawn|exit
  */
 #include <errno.h>
 #include <malloc.h>
@@ -411,14 +411,14 @@ static void purge(void)
 	}
 }
 
-/* As much as there is, then half of it again. */
-static void limit(void)
+/* As much as there is in blocks of so many bytes, then half of it again. */
+static void limit_of(size_t each)
 {
 	static struct block b[1000];
 	int n = 0;
 
-	for (; n < 1000 && (b[n].p = malloc(MIB)); n++) {
-		b[n].n = MIB;
+	for (; n < 1000 && (b[n].p = malloc(each)); n++) {
+		b[n].n = each;
 		fill(&b[n], (uint64_t)n);
 	}
 	expect(n < 1000 && errno == ENOMEM, "there is no end");
@@ -428,9 +428,20 @@ static void limit(void)
 	for (int i = 0; i < n; i += 2)
 		free(b[i].p);
 	for (int i = 0; i < n / 2 - 1; i += 2) {
-		make(&b[i], MIB, 5);
-		expect(block_is(&b[i], MIB), "a block again");
+		make(&b[i], each, 5);
+		expect(block_is(&b[i], each), "a block again");
 	}
+}
+
+static void limit(void)
+{
+	limit_of(MIB);
+}
+
+/* They do not end where pages do, nor blocks of the file system. */
+static void pieces(void)
+{
+	limit_of(100000);
 }
 
 /* What is stored in the last moment is of no use to anybody. */
@@ -452,8 +463,8 @@ int main(int argc, char **argv)
 		{ "fork", forks },    { "snapshot", snapshot },
 		{ "blocked", blocked }, { "grow", grow },
 		{ "purge", purge },   { "limit", limit },
-		{ "raw", raw },       { "spawn", spawn },
-		{ "exit", last },
+		{ "pieces", pieces }, { "raw", raw },
+		{ "spawn", spawn },   { "exit", last },
 	};
 
 	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++)
