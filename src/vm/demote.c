@@ -334,13 +334,17 @@ bool fm_demote_may_return(struct fm_file *f, enum fm_server_reason why)
 	       !demote_vetoes(f);
 }
 
-/* What fits is wanted, for the program waits for it page by page. */
+static uint64_t together; /* bytes of files that go to the kernel at once */
+
+/* What fits, all that goes, is wanted: the program waits for it page by page.
+ */
 static bool brings_all(struct fm_file *f, enum fm_server_reason why)
 {
 	const uint64_t memory = fm_mem_monitor_all();
 
 	return (why == FM_WHY_FITS || why == FM_WHY_TRIED) &&
-	       memory != UINT64_MAX && fm_map_bytes(f) <= memory;
+	       memory != UINT64_MAX && together <= memory &&
+	       fm_map_bytes(f) <= memory;
 }
 
 static void note_resident(struct fm_file *f, enum fm_server_reason why,
@@ -496,6 +500,18 @@ static int demote_each_once(bool (*which)(struct fm_file *f, uint64_t arg),
 	return first;
 }
 
+static uint64_t bytes_where(bool (*which)(struct fm_file *f, uint64_t arg),
+			    uint64_t arg)
+{
+	struct fm_file *f;
+	uint64_t sum = 0;
+
+	fm_for_each_file(f, id)
+		if (!which || which(f, arg))
+			sum += fm_map_bytes(f);
+	return sum;
+}
+
 /* Who is called back with the space lock relies on all of them: what others
  * have mapped while one was waited for is looked at, too. */
 int fm_demote_where(bool (*which)(struct fm_file *f, uint64_t arg),
@@ -504,10 +520,12 @@ int fm_demote_where(bool (*which)(struct fm_file *f, uint64_t arg),
 	unsigned before;
 	int err;
 
+	together = bytes_where(which, arg);
 	do {
 		before = fm_space_yields();
 		err = demote_each_once(which, arg, why);
 	} while (!err && before != fm_space_yields());
+	together = 0;
 	return err;
 }
 
