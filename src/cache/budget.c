@@ -66,6 +66,7 @@ void fm_budget_init(struct fm_budget *b, uint64_t wanted, uint32_t percent,
 		.limit = limit,
 		.aside = fm_tune.budget_aside,
 		.room = UINT64_MAX,
+		.theirs_left = UINT64_MAX,
 		.soon = UINT64_MAX,
 		.all = UINT64_MAX,
 		.least = { UINT64_MAX, UINT64_MAX },
@@ -79,7 +80,7 @@ void fm_budget_resize(struct fm_budget *b, uint64_t wanted, uint32_t percent)
 	b->wanted = wanted;
 	b->percent = percent;
 	b->base = 0;
-	b->room = b->soon = UINT64_MAX;
+	b->room = b->theirs_left = b->soon = UINT64_MAX;
 	b->hungry = b->loops = 0;
 	b->lacks = false;
 	budget_settle(b);
@@ -108,8 +109,6 @@ static uint64_t budget_beyond(uint64_t left, uint64_t reserved)
 uint64_t fm_budget_step(struct fm_budget *b, uint64_t limit)
 {
 	b->limit = limit;
-	b->rate -= b->rate / 4;
-	b->late_ms -= (b->late_ms + 3) / 4;
 	return budget_settle(b);
 }
 
@@ -148,6 +147,8 @@ static void raise_share(struct fm_budget *b)
 {
 	uint32_t step = usual_step();
 
+	if (b->not_lazy)
+		set_less_aside(b);
 	if (idles(b)) {
 		set_less_aside(b);
 		step += (uint32_t)(100 * (b->idle - reserve(b)) / b->limit / 2);
@@ -203,8 +204,18 @@ void fm_budget_stores(struct fm_budget *b, uint64_t stores)
 	b->stores = stores;
 	if (n > fm_tune.budget_some)
 		set_less_aside(b);
-	else if (!n && b->aside < fm_tune.budget_aside)
+	else if (!n && !b->not_lazy && b->aside < fm_tune.budget_aside)
 		set_more_aside(b);
+}
+
+void fm_budget_left(struct fm_budget *b, uint64_t firm, uint64_t may)
+{
+	const uint64_t new_firm = firm - b->firm, new_may = may - b->may;
+
+	b->firm = firm;
+	b->may = may;
+	if (new_firm + new_may > fm_tune.budget_some)
+		b->not_lazy = new_firm > new_may;
 }
 
 bool fm_budget_starves(struct fm_budget *b, uint64_t evicted)
@@ -363,6 +374,16 @@ static void feel_short(struct fm_budget *b, uint64_t now_ms)
 		b->scarce = false;
 }
 
+/* What was seen of others' pace. */
+static void budget_age(struct fm_budget *b, uint64_t now_ms)
+{
+	if (now_ms - b->aged_ms < FM_SECOND_MS)
+		return;
+	b->aged_ms = now_ms;
+	b->rate -= b->rate / 4;
+	b->late_ms -= (b->late_ms + 3) / 4;
+}
+
 void fm_budget_late(struct fm_budget *b, uint64_t ms)
 {
 	if (ms <= FM_SECOND_MS && b->late_ms < ms)
@@ -383,6 +404,8 @@ uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held,
 	feel_least(b, all, now_ms);
 	feel_short(b, now_ms);
 	free = reserve(b);
+	b->theirs_left = fm_least(b->theirs_left, UINT64_MAX - more) + more;
+	b->theirs_left = fm_least(b->theirs_left, budget_beyond(all, free));
 	b->pause_ms = next_look(b, left, budget_beyond(left, free));
 	/* Where lazy pages lie in it, a large reserve costs next to nothing. */
 	if (b->most_lazy && free < all / 100 * aside(b, all))
@@ -391,10 +414,10 @@ uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held,
 	b->left = left;
 	b->at_ms = now_ms;
 	all = budget_beyond(all, free);
-	b->room = fm_least(b->room, UINT64_MAX - more) + more;
-	b->room = fm_least(b->room, all);
+	b->room = fm_least(b->theirs_left, all);
 	b->grown = all - b->room <= fm_budget_wobble(all);
 	b->soon = all - spare / 2;
+	budget_age(b, now_ms);
 	return budget_settle(b);
 }
 

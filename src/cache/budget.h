@@ -27,9 +27,11 @@ struct fm_budget {
 	uint64_t now;         /* the result, bytes */
 	uint64_t target;      /* what it is going to be if nothing changes */
 	uint64_t room;        /* what others leave to the cache */
+	uint64_t theirs_left; /* before what is set aside of it */
 	uint64_t soon;        /* what it may grow to until the next look */
 	uint64_t rate;        /* bytes a ms that others took at most, lately */
 	uint64_t late_ms;     /* that a look came too late at most, lately */
+	uint64_t aged_ms;     /* when both were made less last */
 	/* The last look: all that was not others', what of it was free. */
 	uint64_t all, left, at_ms;
 	unsigned pause_ms;    /* when to look again */
@@ -43,6 +45,8 @@ struct fm_budget {
 	uint32_t aside;       /* percent of all: others, and lazy pages */
 	uint64_t stores;      /* to lazy pages, at the last balance */
 	uint32_t calm;        /* balances without any */
+	uint64_t firm, may;   /* see fm_budget_left, at the last balance */
+	bool not_lazy;        /* most of what leaves cannot be */
 	uint64_t least[2], turn_ms; /* of `all`, in this turn and the last */
 	uint64_t lazy, idle;   /* bytes, at the last look */
 	bool lacks;            /* more than the page cache does */
@@ -71,8 +75,7 @@ static inline uint64_t fm_budget_wobble(uint64_t bytes)
 	return bytes / 64;
 }
 
-/* Once a second: the limit may have changed, and what was seen of others' pace
- * ages. Returns the new size. */
+/* Once a second: the limit may have changed. Returns the new size. */
 uint64_t fm_budget_step(struct fm_budget *b, uint64_t limit);
 
 /* Every pause_ms, which this sets: `left` bytes can be had by whoever asks
@@ -109,6 +112,11 @@ uint64_t fm_budget_balance(struct fm_budget *b, uint64_t held, uint64_t ours,
  * lazy page is as good as one of the cache only to who reads it: it is loaded
  * anew for a store. */
 void fm_budget_stores(struct fm_budget *b, uint64_t stores);
+
+/* Before fm_budget_balance: growing totals of evicted pages that could not be
+ * lazy, and that could. Where most could not, and pages come back, no more is
+ * set aside for lazy ones than others need. */
+void fm_budget_left(struct fm_budget *b, uint64_t firm, uint64_t may);
 
 /* After fm_budget_balance: `evicted` is the total of pages evicted. True: for
  * half a second what others left has been too little for a cache that is used,

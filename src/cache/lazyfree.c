@@ -20,7 +20,7 @@ static struct sweep {
 	_Atomic uint32_t pass;
 } sweep[FM_LAZYFREE_SHARDS];
 static _Atomic uint64_t allowed; /* pages */
-static _Atomic uint64_t stores;
+static _Atomic uint64_t stores, firm, may_be;
 
 void fm_lazyfree_allow(uint64_t bytes)
 {
@@ -54,6 +54,16 @@ uint64_t fm_lazyfree_stores(void)
 	return atomic_load_explicit(&stores, memory_order_relaxed);
 }
 
+uint64_t fm_lazyfree_firm(void)
+{
+	return atomic_load_explicit(&firm, memory_order_relaxed);
+}
+
+uint64_t fm_lazyfree_may(void)
+{
+	return atomic_load_explicit(&may_be, memory_order_relaxed);
+}
+
 FM_FAULT bool fm_lazyfree_over(void)
 {
 	return fm_lazyfree_pages() > lazyfree_most();
@@ -64,8 +74,12 @@ FM_FAULT bool fm_lazyfree_over(void)
 FM_FAULT bool fm_lazyfree_wanted(struct fm_map *m, uint64_t i,
 				 _Atomic uint8_t *p)
 {
-	return lazyfree_most() && m->shared && !atomic_load(&m->aliased) &&
-	       !(fm_page_state(p) & FP_DIRTY) && !(fm_mode(m, i) & PM_WRITABLE);
+	const bool may = m->shared && !atomic_load(&m->aliased) &&
+			 !(fm_page_state(p) & FP_DIRTY) &&
+			 !(fm_mode(m, i) & PM_WRITABLE);
+
+	fm_count(may ? &may_be : &firm, 1);
+	return may && lazyfree_most();
 }
 
 FM_FAULT void fm_lazyfree_push(unsigned shard, uint64_t entry)

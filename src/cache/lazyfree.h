@@ -29,6 +29,10 @@ uint64_t fm_lazyfree_pages(void);
 /* [plain] How many lazy pages were to be stored to, and were loaded anew for
  * that: a growing total. */
 uint64_t fm_lazyfree_stores(void);
+/* [plain] Growing totals of pages that were evicted: those that could not be
+ * lazy, and those that could, whether or not any may be now. */
+uint64_t fm_lazyfree_firm(void);
+uint64_t fm_lazyfree_may(void);
 /* How many more may be. */
 uint64_t fm_lazyfree_room(void);
 /* Are there more lazy pages than may be? */

@@ -183,7 +183,7 @@ static void rest_unless_active(void)
 	fm_frame_rest();
 }
 
-static void mem_monitor_step(void)
+static void follow_limit(void)
 {
 	uint64_t limit = fm_memory_limit();
 
@@ -240,6 +240,7 @@ static bool balance(void)
 	fm_lock(&lock);
 	busy = ours != budget.ours;
 	fm_budget_stores(&budget, fm_lazyfree_stores());
+	fm_budget_left(&budget, fm_lazyfree_firm(), fm_lazyfree_may());
 	resize_to(fm_budget_balance(&budget, mem_monitor_held(), ours, theirs));
 	fm_unlock(&lock);
 	mem_monitor_weigh();
@@ -344,7 +345,7 @@ static void each_second(void)
 
 /* When the next of each is due, in ms. */
 struct turns {
-	uint64_t look, step, balance, retry;
+	uint64_t look, limit, balance, step, retry;
 	bool own;  /* a table of descriptors */
 	bool busy; /* pages of ours come back */
 	struct fm_kept_files kept;
@@ -365,8 +366,10 @@ static void mem_monitor_look(struct turns *t, uint64_t late)
 {
 	uint64_t ms = adjust_budget(late);
 
-	if (fm_now_ms() >= t->step)
-		mem_monitor_step();
+	if (fm_now_ms() >= t->limit) {
+		follow_limit();
+		t->limit = fm_now_ms() + FM_SECOND_MS;
+	}
 	if (fm_now_ms() >= t->balance) {
 		t->busy = balance();
 		t->balance = fm_now_ms() + fm_tune.budget_balance_ms;

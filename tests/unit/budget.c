@@ -115,9 +115,23 @@ static void more_stays_free_for_who_is_fast(void **state)
 		    456 * MIB);
 	assert_true(fm_budget_room(&b, 82 * MIB, 488 * MIB, 1210) ==
 		    426 * MIB);
-	for (int second = 0; second < 40; second++)
-		fm_budget_step(&b, GIB);
+	for (uint64_t second = 0; second < 40; second++)
+		fm_budget_room(&b, 82 * MIB, 488 * MIB, 2210 + 1000 * second);
 	assert_true(b.rate < MIB / 16);
+}
+
+/* However often memory is looked at. */
+static void less_stays_free_when_others_rest(void **state)
+{
+	struct fm_budget b;
+
+	fm_budget_init(&b, 0, 50, GIB);
+	fm_budget_room(&b, 300 * MIB, 400 * MIB, 1000);
+	fm_budget_room(&b, 260 * MIB, 400 * MIB, 1010);
+	assert_true(b.rate == 4 * MIB);
+	for (uint64_t ms = 1020; ms < 9000; ms += 10)
+		fm_budget_room(&b, 260 * MIB, 400 * MIB, ms);
+	assert_true(b.rate < MIB);
 }
 
 static void more_stays_free_when_looks_come_late(void **state)
@@ -133,8 +147,8 @@ static void more_stays_free_when_looks_come_late(void **state)
 	assert_true(fm_budget_room(&b, 134 * MIB, 400 * MIB, 2010) ==
 		    400 * MIB);
 	assert_int_equal(b.pause_ms, 2);
-	for (int second = 0; second < 20; second++)
-		fm_budget_step(&b, GIB);
+	for (uint64_t second = 0; second < 20; second++)
+		fm_budget_room(&b, 134 * MIB, 400 * MIB, 3010 + 1000 * second);
 	assert_int_equal(b.late_ms, 0);
 }
 
@@ -389,6 +403,37 @@ static void what_lazy_pages_take_is_left_to_them(void **state)
 	assert_true(b.now <= (limit - others) / 2 + MIB);
 }
 
+/* A second of it, of 120 MiB that page cache holds besides others' 25: of each
+ * 400 pages that leave, and come back, so many may be lazy. */
+static uint64_t after_a_second(uint64_t may_be_lazy)
+{
+	const uint64_t others = 25 * MIB, limit = 120 * MIB;
+	uint64_t ours = 1000, firm = 0, may = 0;
+	struct fm_budget b;
+
+	fm_budget_init(&b, 0, 50, limit);
+	fm_budget_auto(&b);
+	fm_budget_most_lazy(&b, UINT64_MAX);
+	for (uint64_t ms = 1000; ms < 2000; ms += 100) {
+		fm_budget_room(&b, limit - others - b.now, b.now, ms);
+		fm_budget_lazy(&b, 0, 0);
+		fm_budget_stores(&b, 0);
+		fm_budget_left(&b, firm += 400 - may_be_lazy,
+			       may += may_be_lazy);
+		fm_budget_balance(&b, b.now, ours += 400, 1);
+	}
+	return b.now;
+}
+
+/* Page cache takes what is idle. */
+static void nothing_is_set_aside_for_what_cannot_be_lazy(void **state)
+{
+	assert_true(after_a_second(0) >= 75 * MIB);
+	assert_true(after_a_second(100) >= 75 * MIB);
+	assert_true(after_a_second(300) <= 48 * MIB);
+	assert_true(after_a_second(400) <= 48 * MIB);
+}
+
 /* The kernel counts by the batch: it has grown for all that. */
 static void a_wobble_takes_nothing_back(void **state)
 {
@@ -523,6 +568,7 @@ FM_UNIT(budget)
 		cmocka_unit_test(looks_more_often_when_little_is_left),
 		cmocka_unit_test(looks_seldom_while_it_has_nothing),
 		cmocka_unit_test(more_stays_free_for_who_is_fast),
+		cmocka_unit_test(less_stays_free_when_others_rest),
 		cmocka_unit_test(more_stays_free_when_looks_come_late),
 		cmocka_unit_test(grows_while_its_pages_come_back),
 		cmocka_unit_test(does_not_grow_blindly),
@@ -536,6 +582,7 @@ FM_UNIT(budget)
 		cmocka_unit_test(lazy_pages_that_are_stored_to_give_way),
 		cmocka_unit_test(what_no_lazy_page_takes_is_not_idle),
 		cmocka_unit_test(what_lazy_pages_take_is_left_to_them),
+		cmocka_unit_test(nothing_is_set_aside_for_what_cannot_be_lazy),
 		cmocka_unit_test(what_fits_but_for_the_reserve_is_the_kernels),
 		cmocka_unit_test(the_largest_share_cannot_grow),
 		cmocka_unit_test(a_wobble_takes_nothing_back),
