@@ -208,7 +208,7 @@ static FM_FAULT int64_t new_step(const struct sights *l,
 FM_FAULT bool fm_detect_in_vain(const struct fm_stream_set *st)
 {
 	return st->began >= fm_tune.sample_enough &&
-	       st->lasted * fm_tune.detect_vain < st->began;
+	       st->lasted * fm_tune.streaming_part < st->began;
 }
 
 static FM_FAULT void count_begun(struct fm_stream_set *st)
