@@ -101,7 +101,7 @@ static bool rebuild(struct fm_advised_all *all, unsigned ranges)
 	all->uncounted = false;
 	for (unsigned i = 0; i < n; i++) {
 		all->bytes += v[i].end - v[i].start;
-		all->uncounted |= fm_advised_no_disk(v[i].dev);
+		all->uncounted |= fm_sys_no_disk(v[i].dev);
 	}
 	return true;
 }

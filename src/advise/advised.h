@@ -12,19 +12,11 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/sysmacros.h>
 
 #include "helper.h"
 #include "krange.h"
 #include "pieces.h"
 #include "advice_cost.h"
-
-/* Is no block device below? Networks have none; but btrfs and overlayfs show
- * none, either. */
-static inline bool fm_advised_no_disk(dev_t dev)
-{
-	return !major(dev);
-}
 
 struct fm_segment {
 	struct fm_touches seen;    /* since the last look */

@@ -253,7 +253,7 @@ static bool streams_waits(const struct fm_advised_use *use,
 /* A network may have more under way than the kernel ever reads ahead. */
 static bool may_be_late(dev_t dev)
 {
-	return fm_advised_no_disk(dev) ||
+	return fm_sys_no_disk(dev) ||
 	       fm_readahead_bytes(dev) <= fm_tune.streams_shallow;
 }
 
@@ -285,7 +285,7 @@ static bool is_faster(unsigned i)
 		return false;
 	d = (struct fm_pace_device){ fm_readahead_bytes(r.dev),
 				     late_before(r.dev),
-				     fm_advised_no_disk(r.dev) };
+				     fm_sys_no_disk(r.dev) };
 	helps = fm_pace_helps(&pace[i], &d, streams_come(s), set.clock);
 	if (d.far && pace[i].state == FM_PACE_BETTER)
 		late = (struct late){ r.dev, pace[i].before, set.clock };

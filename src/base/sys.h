@@ -18,6 +18,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <time.h>
 
@@ -177,6 +178,14 @@ int fm_sys_whose(int fd, struct stat *st);
 /* The same of a path: of what others have open (/proc/PID/fd), which may be on
  * a server that is away. */
 int fm_sys_which_at(const char *path, struct stat *st);
+
+/* [any] Is no block device below, by the number that stat shows? Networks and
+ * memory have none: the kernel makes one up (major 0). But btrfs and overlayfs
+ * show such a one, too, and another in maps. */
+static inline bool fm_sys_no_disk(dev_t dev)
+{
+	return !major(dev);
+}
 
 /* [any] When the file of a descriptor was made, in ns, or 0: not known. */
 uint64_t fm_sys_birth(int fd);

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/sysmacros.h>
 
 #include "at_map.h"
 #include "base/life.h"
@@ -57,7 +56,7 @@ static bool odd_kind(const struct fm_mmap_request *q)
  */
 static bool sealable(const struct fm_mmap_request *q)
 {
-	int seals = major(q->st.st_dev) ? -EINVAL :
+	int seals = !fm_sys_no_disk(q->st.st_dev) ? -EINVAL :
 		(int)fm_sys3(SYS_fcntl, q->fd, F_GET_SEALS, 0);
 
 	return seals != -EINVAL && seals != F_SEAL_SEAL;

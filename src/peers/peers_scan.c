@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sysmacros.h>
 
 #include "advise/advise.h"
 #include "base/apart.h"
@@ -102,15 +101,14 @@ static bool peers_scan_which(const struct scan *s, const struct fm_proc_map *m,
 	return !fm_sys_which_at(path, st) || !fm_sys_which_at(m->path, st);
 }
 
-/* Some file systems (btrfs, overlayfs) show another device in maps than stat
- * does, whose number is one that the kernel makes up (major 0). Then the path,
- * by which name ever; one that leads nowhere here may be the file's in another
- * mount namespace. */
+/* Some file systems without a disk's number (btrfs, overlayfs) show another
+ * device in maps than stat does. Then the path, by which name ever; one that
+ * leads nowhere here may be the file's in another mount namespace. */
 static bool peers_scan_may_be(const struct scan *s, const struct fm_proc_map *m)
 {
 	struct stat st;
 
-	if (major(s->id.dev))
+	if (!fm_sys_no_disk(s->id.dev))
 		return false;
 	return !strcmp(m->path, s->of) || !peers_scan_which(s, m, &st) ||
 	       (st.st_ino == s->id.ino && st.st_dev == s->id.dev);
