@@ -14,8 +14,8 @@
 
 #include "fastmap.h"
 
-#define ROOM_PART 256 /* unit: of the heap, and */
-#define ROOM_LEAST (64u << 10) /* size: bytes, that stay free */
+#define ROOM_PART 256 /* ABI: ext4: a block of its tree tells of 340 pieces */
+#define ROOM_LEAST (64u << 10) /* size: bytes that stay free besides */
 #define ASIDE 900 /* a descriptor's number: below RLIMIT_NOFILE, mostly */
 
 static void copy(bool held);
@@ -178,7 +178,8 @@ bool heap_file_has(const void *p)
 }
 
 /* A store to a block that was asked for may take another, of those that tell
- * where the blocks are (ext4, where the kernel serves): one for 340 at most. */
+ * where the blocks are (ext4, where the kernel serves): one for 340 at most.
+ * So ROOM_PART of the heap stays free on the device, and ROOM_LEAST. */
 static bool leaves_some(size_t len)
 {
 	const uint64_t all = atomic_load(&calls->in_file) + len;

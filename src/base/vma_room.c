@@ -22,12 +22,13 @@ static void unmap_ends(char *at, size_t len)
 int fm_vma_room_take(struct fm_vma_room *r, size_t n)
 {
 	const size_t len = n * EACH;
-	char *p = fm_sys_far(len + 2 * FM_PAGE, PROT_NONE), *at = p + FM_PAGE;
+	char *p = fm_sys_far(len + 2 * FM_PAGE, PROT_NONE), *at;
 	int err;
 
 	*r = (struct fm_vma_room){ 0 };
 	if (fm_is_err(p))
 		return (int)(intptr_t)p;
+	at = p + FM_PAGE;
 	err = fm_sys_mprotect(at, len, PROT_READ);
 	for (size_t i = 0; i < len && !err; i += 2 * FM_PAGE)
 		err = fm_sys_mprotect(at + i, FM_PAGE, PROT_WRITE);

@@ -64,7 +64,8 @@ struct fm_stream_set {
 	unsigned next_recent;
 	struct fm_trail trail[FM_TRAILS];
 	struct fm_stream s[FM_STREAMS];
-	unsigned began, lasted; /* of late: in order, and how many of these */
+	unsigned began;  /* streams in order, of late */
+	unsigned lasted; /* of these: went through fm_tune.ahead_proven steps */
 };
 
 /* [fault] The streams of m; made if there are none yet. NULL without memory. */

@@ -10,10 +10,10 @@
  * between two steps is read with them, follows from what a read costs on the
  * device (io/device.h).
  *
- * MADV_RANDOM turns off what is done on suspicion, and so does a reader whose
- * streams hardly ever last. A program that said it once
+ * MADV_RANDOM turns off what is done on suspicion. A program that said it once
  * and scans now (databases do, of tables that they mostly look things up in) is
- * believed after 32 pages one after the other.
+ * believed after 32 pages one after the other. Where hardly any stream of a
+ * mapping lasts (detect.h) it is the same, whatever was said.
  */
 #include "ahead.h"
 

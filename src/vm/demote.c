@@ -334,10 +334,10 @@ bool fm_demote_may_return(struct fm_file *f, enum fm_server_reason why)
 	       !demote_vetoes(f);
 }
 
-static uint64_t together; /* bytes of files that go to the kernel at once */
+static uint64_t together; /* under the space lock: see fm_demote_where */
 
-/* What fits, all that goes, is wanted: the program waits for it page by page.
- */
+/* Where all files that go at once fit they are read whole: the program would
+ * wait for them page by page. */
 static bool brings_all(struct fm_file *f, enum fm_server_reason why)
 {
 	const uint64_t memory = fm_mem_monitor_all();
@@ -500,6 +500,7 @@ static int demote_each_once(bool (*which)(struct fm_file *f, uint64_t arg),
 	return first;
 }
 
+/* Bytes of the mappings of these files. */
 static uint64_t bytes_where(bool (*which)(struct fm_file *f, uint64_t arg),
 			    uint64_t arg)
 {
