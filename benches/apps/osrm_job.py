@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """osrm_job.py PROGRAMS make DIR CROSSINGS | serve DIR | ask DIR PORT"""
-import json
 import os
 import random
 import subprocess
@@ -9,7 +8,8 @@ import threading
 import time
 import zlib
 from http.client import HTTPConnection
-from socket import socket
+
+from loopback import all_at_once, ask_by, free_port, until_answers
 
 CLIENTS, EACH, ROUTES, NEAR = 4, 400, 4, 8  # questions of each; every so many is a route
 LAT, LON, STEP, BLOCK = 45.0, 5.0, .003, 10  # degrees; crossings that a road spans
@@ -86,39 +86,19 @@ class Client(threading.Thread):
 def ask(_, top, port):
     with open(top + "/side", encoding="ascii") as f:
         side = int(f.read())
-    began = time.monotonic()
     every = [Client(int(port), side, i + 1) for i in range(CLIENTS)]
-    for c in every:
-        c.start()
-    for c in every:
-        c.join()
-    took, seconds = sorted(t for c in every for t in c.took), time.monotonic() - began
-    print(json.dumps({"sum": [c.sum for c in every], "seconds": seconds,
-                      "requests": round(len(took) / seconds, 1),
-                      "p99_ms": round(took[len(took) * 99 // 100] * 1000, 1)}))
-
-
-def answers(port):
-    with socket() as s:
-        return s.connect_ex(("127.0.0.1", port)) == 0
+    all_at_once(every, lambda: [c.sum for c in every])
 
 
 def serve(programs, top):
-    with socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
+    port = free_port()
     with subprocess.Popen([programs + "/bin/osrm-routed", "-a", "MLD", "-t", str(CLIENTS),
                            "-i", "127.0.0.1", "-p", str(port), "-l", "ERROR",
                            "--mmap=on", top + "/map.osrm"],
                           stdout=subprocess.DEVNULL) as server:
         try:
-            while not answers(port):
-                if server.poll() is not None:
-                    sys.exit(f"osrm-routed ended with {server.returncode}")
-                time.sleep(.05)
-            env = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
-            subprocess.run([sys.executable, __file__, programs, "ask", top, str(port)],
-                           env=env, check=True)
+            until_answers(server, port, lambda: f"osrm-routed ended with {server.returncode}")
+            ask_by(__file__, programs, "ask", top, str(port))
         finally:
             server.terminate()
 

@@ -10,7 +10,8 @@ import threading
 import time
 import zlib
 from http.client import HTTPConnection
-from socket import socket
+
+from loopback import all_at_once, ask_by, free_port, until_answers
 
 SIZE, CLIENTS, SECONDS, MODULES = 1 << 20, 8, 5, "/usr/lib/apache2/modules/mod_"
 CONF = """ServerRoot {tmp}
@@ -72,41 +73,25 @@ class Client(threading.Thread):
 def ask(top, port):
     with open(top + "/sums", encoding="ascii") as f:
         sums = json.load(f)
-    began = time.monotonic()
-    every = [Client(int(port), sums, i + 1, began + SECONDS) for i in range(CLIENTS)]
-    for c in every:
-        c.start()
-    for c in every:
-        c.join()
-    took = sorted(t for c in every for t in c.took)
-    seconds = time.monotonic() - began
-    print(json.dumps({"sum": sum(c.wrong for c in every), "seconds": seconds,
-                      "requests": round(len(took) / seconds, 1),
-                      "p99_ms": round(took[len(took) * 99 // 100] * 1000, 1)}))
+    end = time.monotonic() + SECONDS
+    every = [Client(int(port), sums, i + 1, end) for i in range(CLIENTS)]
+    all_at_once(every, lambda: sum(c.wrong for c in every))
 
 
-def answers(port):
-    with socket() as s:
-        return s.connect_ex(("127.0.0.1", port)) == 0
+def log_of(tmp):
+    with open(tmp + "/log", encoding="utf-8") as f:
+        return f.read()[-300:]
 
 
 def serve(top, mmap):
-    with socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
+    port = free_port()
     with tempfile.TemporaryDirectory() as tmp:
         with open(tmp + "/conf", "w", encoding="ascii") as f:
             f.write(CONF.format(tmp=tmp, port=port, modules=MODULES, mmap=mmap, data=top))
         server = subprocess.Popen(["apache2", "-f", tmp + "/conf", "-DFOREGROUND"])
         try:
-            while not answers(port):
-                if server.poll() is not None:
-                    with open(tmp + "/log", encoding="utf-8") as f:
-                        sys.exit(f.read()[-300:])
-                time.sleep(.05)
-            env = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
-            subprocess.run([sys.executable, __file__, "ask", top, str(port)], env=env,
-                           check=True)
+            until_answers(server, port, lambda: log_of(tmp))
+            ask_by(__file__, "ask", top, str(port))
         finally:
             server.terminate()
             server.wait()
