@@ -196,10 +196,14 @@ static int fs_rename(const char *from, const char *to, unsigned flags)
 	return result(renameat2(dir, inside(from), dir, inside(to), flags));
 }
 
+/* max_background and the like; the kernel's own is 12. */
+static struct fuse_conn_info_opts *asked;
+
 static void *fs_init(struct fuse_conn_info *c, struct fuse_config *cfg)
 {
 	c->max_background = 128;
 	c->congestion_threshold = 128;
+	fuse_apply_conn_info_opts(asked, c);
 	return NULL;
 }
 
@@ -219,6 +223,7 @@ int main(int argc, char **argv)
 	char *args[MOST] = { argv[0], argc > 2 ? argv[2] : NULL, "-f", "-o",
 			     threads };
 	int n = 5;
+	struct fuse_args all;
 
 	if (argc < OWN || argc - OWN + n >= MOST) {
 		fprintf(stderr, "usage: slowfs DIR MOUNTPOINT LATENCY-US "
@@ -238,5 +243,7 @@ int main(int argc, char **argv)
 		 (unsigned long)dev.parallel + SPARE);
 	for (int i = OWN; i < argc; i++)
 		args[n++] = argv[i];
-	return fuse_main(n, args, &operations, NULL);
+	all = (struct fuse_args)FUSE_ARGS_INIT(n, args);
+	asked = fuse_parse_conn_info_opts(&all);
+	return asked ? fuse_main(all.argc, all.argv, &operations, NULL) : 1;
 }

@@ -95,7 +95,8 @@ def mounted(where, command, *args):
 
 
 @contextlib.contextmanager
-def far(base, tool, latency, parallel, rate):
+def far(base, tool, latency, parallel, rate, waiting=128):
+    """waiting: requests for nobody that the kernel has under way; of FUSE itself 12."""
     if not os.path.exists(tool):
         raise NoDevice("slowfs is not built (Debian: libfuse3-dev)")
     if not os.path.exists("/dev/fuse"):
@@ -104,7 +105,8 @@ def far(base, tool, latency, parallel, rate):
     os.makedirs(below, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="fmbench.far.") as where:
         with mounted(where, tool, below, where, str(latency), str(parallel),
-                     str(rate), "-o", "allow_other"):
+                     str(rate), "-o", f"allow_other,max_background={waiting}",
+                     "-o", f"congestion_threshold={waiting if waiting > 12 else 9}"):
             yield where
 
 

@@ -19,6 +19,7 @@
 #include "family.h"
 #include "krange.h"
 #include "policy.h"
+#include "pull.h"
 #include "scan.h"
 #include "serve/serve.h"
 #include "source.h"
@@ -397,6 +398,7 @@ void fm_helper_end(void)
 	atomic_store(&stop, true);
 	fm_event_raise(&bell);
 	fm_kernel_monitor_end();
+	fm_pull_end();
 	fm_asked_end();
 	fm_thread_leaves(&state, RUNNING);
 }

@@ -440,6 +440,23 @@ int fm_krange_advise(uint32_t id, uintptr_t start, uintptr_t end, int advice)
 	return err;
 }
 
+int fm_krange_view(uint32_t id, uintptr_t page, void *at)
+{
+	int err = -ESTALE;
+	uint64_t mask;
+	void *p;
+
+	if (!fm_kranges_lock(&mask))
+		return err;
+	if (may_advise(id, page, page + FM_PAGE)) {
+		p = (void *)fm_sys5(SYS_mremap, page, 0, FM_PAGE,
+				    MREMAP_MAYMOVE | MREMAP_FIXED, at);
+		err = fm_is_err(p) ? (int)(intptr_t)p : 0;
+	}
+	fm_kranges_unlock(&mask);
+	return err;
+}
+
 /* ---- fork -------------------------------------------------------------- */
 
 /* What the kernel has left out is not here; nor is who was about to change the

@@ -109,3 +109,6 @@ bool fm_krange_has(uint32_t id, uintptr_t start, uintptr_t end);
  * result, or -ESTALE. Only what does not wait for a device: the program's
  * munmap waits for it. */
 int fm_krange_advise(uint32_t id, uintptr_t start, uintptr_t end, int advice);
+/* [any] Lay another view of the page, which is shared, over the one at `at`, if
+ * it still is that entry's, as above: mremap(2)'s result, or -ESTALE. */
+int fm_krange_view(uint32_t id, uintptr_t page, void *at);

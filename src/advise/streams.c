@@ -13,6 +13,7 @@
 #include "map/map.h"
 #include "memory.h"
 #include "pace.h"
+#include "pull.h"
 #include "readahead/readahead.h"
 #include "tunables.h"
 
@@ -127,7 +128,12 @@ void fm_streams_over(void)
 /* ---- what they will want ----------------------------------------------- */
 
 static uint64_t until_ms;
-static struct fm_pace pace[FM_STREAMS]; /* of each of the set's */
+/* Of each of the set's: */
+static struct fm_pace pace[FM_STREAMS];
+static struct gait {
+	uint64_t passed; /* at the last look */
+	uint64_t rate;   /* bytes a ms */
+} gait[FM_STREAMS];
 
 /* Pieces that keep the device busy until the next look; where it is late more,
  * but too many small ones FUSE drops. */
@@ -198,9 +204,47 @@ static bool range_of(const struct fm_stream *s, struct fm_krange *ret)
 	return fm_krange_first(pos, pos + FM_PAGE, ret) && ret->id == s->who;
 }
 
+/* Bytes a ms, of late. */
+static uint64_t streams_rate(const struct fm_stream *s, uint64_t look_ms)
+{
+	const uint64_t passed = streams_come(s);
+	struct gait *g = &gait[s - set.s];
+	const uint64_t more = passed > g->passed ? passed - g->passed : 0;
+
+	g->rate = (3 * g->rate + more / (look_ms + 1)) / 4;
+	g->passed = passed;
+	return g->rate;
+}
+
+static bool room_for_huge;
+
+static bool streams_wants_huge(const struct fm_stream *s)
+{
+	return room_for_huge && streams_is_sure(s) && (s->step < 0 || s->slow);
+}
+
+/* One that goes up and has waited for each of the kernel's reads for a
+ * millisecond and more, where such a read is less than a fault of ours brings.
+ * What a disk near by is asked for comes as fast. */
+static bool pull(const struct fm_stream *s, const struct fm_krange *r,
+		 size_t most, uint64_t look_ms)
+{
+	const uintptr_t pos = streams_bytes_of((uint64_t)s->pos);
+	const uint64_t at_once = fm_readahead_bytes(r->dev);
+	const uint64_t rate = streams_rate(s, look_ms);
+	const uint64_t bytes = fm_detect_earned(
+		streams_come(s), fm_pull_bytes(rate, look_ms));
+
+	return at_once < FM_PULLED &&
+	       fm_pace_late_ms(&pace[s - set.s], at_once) &&
+	       fm_pull_may(r, most) &&
+	       fm_pull(r, pos, pos + fm_least(bytes, most));
+}
+
 /* Whatever lies there by now: this changes nothing of it. So it is asked
  * without the lock that the program's munmap waits for. */
-static void read_ahead(struct fm_stream *s, size_t most, uint64_t look_ms)
+static void read_ahead(struct fm_stream *s, size_t most, uint64_t look_ms,
+		       bool huge)
 {
 	struct fm_fetch_run r;
 	struct fm_krange in;
@@ -208,12 +252,18 @@ static void read_ahead(struct fm_stream *s, size_t most, uint64_t look_ms)
 
 	if (!range_of(s, &in))
 		return;
+	if (s->step == 1 && pull(s, &in, most, look_ms)) {
+		s->slow = true; /* what is late nevertheless */
+		return;
+	}
+	if (huge && streams_wants_huge(s))
+		return;
+	s->helped = true;
 	fm_fetch_begin(&f, -1, in.dev, false);
 	f.down = s->step < 0;
 	f.until_ms = until_ms;
 	r = streams_wanted(s, streams_window(s, &f, in.dev, most, look_ms),
 			   &in);
-	s->helped = true;
 	if (r.start >= r.end || !fm_krange_has(s->who, r.start, r.end))
 		return;
 	fm_fetch_run(&f, &r, fm_tune.advise_turn_ms);
@@ -301,13 +351,6 @@ static bool streams_wants_help(const struct fm_advised_use *use, unsigned i,
 	return set.s[i].helped || streams_waits(use, &set.s[i], n);
 }
 
-static bool room_for_huge;
-
-static bool streams_wants_huge(const struct fm_stream *s)
-{
-	return room_for_huge && streams_is_sure(s) && (s->step < 0 || s->slow);
-}
-
 /* Is [lo, hi) before pos, not farther than that? */
 static bool is_before(int64_t pos, int64_t step, uintptr_t far, uintptr_t lo,
 		      uintptr_t hi)
@@ -389,12 +432,15 @@ void fm_streams_ahead(const struct fm_advised_use *use, uint64_t memory,
 	 * reason. */
 	room_for_huge = most >= 2 * FM_HUGE;
 	note_slow(use, n);
+	fm_pull_forget();
 	most &= ~(size_t)FM_PAGE_MASK;
 	for (unsigned i = 0; i < FM_STREAMS && most >= FM_WILLNEED_BYTES; i++)
 		if (is_one(&set.s[i]) &&
-		    !(huge && streams_wants_huge(&set.s[i])) &&
+		    !(huge && set.s[i].step != 1 &&
+		      streams_wants_huge(&set.s[i])) &&
 		    streams_wants_help(use, i, n))
-			read_ahead(&set.s[i], most, use->ms);
+			read_ahead(&set.s[i], most, use->ms, huge);
+	atomic_fetch_add(&fm_streams_counts.bytes, fm_pull_take());
 	atomic_fetch_add(&fm_streams_counts.cpu_us,
 			 fm_cpu_ns() / 1000 - begin);
 }
