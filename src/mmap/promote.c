@@ -138,7 +138,7 @@ static void promote_finish(struct take *t, int err)
 {
 	if (err)
 		fm_log(FM_LOG_DEBUG, "%s: not promoted, errno %d at: %s "
-		       "(vetoes %#x)", t->f->path, -err, t->step, t->vetoes);
+		       "(vetoes %x)", t->f->path, -err, t->step, t->vetoes);
 	for (unsigned k = 0; t->v && k < t->n; k++)
 		fm_trap_free(&t->v[k].trap);
 	fm_vma_room_end(&t->room);

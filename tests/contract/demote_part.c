@@ -5,12 +5,11 @@
  * or no more processes, or takes the last mapping meanwhile. All mappings go on
  * agreeing with each other and with the file.
  */
-#include "ct.h"
+#include "crowded.h"
 
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
@@ -100,32 +99,6 @@ static void processes(void)
 	agree("no processes");
 }
 
-/* Neighbours differ, or they would be one mapping. */
-static char *neighbour(size_t n)
-{
-	return mmap(NULL, PAGE, n % 2 ? PROT_READ : PROT_NONE,
-		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-}
-
-#define LAST 128 /* of what was taken last */
-static char *last[LAST];
-static size_t taken;
-
-static void give_back(size_t n)
-{
-	for (; n > 0; n--)
-		munmap(last[--taken % LAST], PAGE);
-}
-
-static void take(size_t but)
-{
-	char *p;
-
-	while ((p = neighbour(taken)) != MAP_FAILED)
-		last[taken++ % LAST] = p;
-	give_back(but);
-}
-
 /* What is laid over a part makes two of a mapping, or three. */
 static void side_by_side(void)
 {
@@ -160,26 +133,14 @@ static void mappings(void)
 	}
 }
 
-/* struct procmap_query of linux/fs.h, since 6.11. */
-struct query {
-	uint64_t size, flags, addr, start, end, vma, page, offset, inode;
-	uint32_t major, minor, name, build;
-	uint64_t name_addr, build_addr;
-};
-#define QUERY _IOWR('f', 17, struct query)
-
 static int maps_fd;
 static _Atomic bool changed;
 
 static bool one_is_the_kernels(void)
 {
-	for (int k = 0; k < MAPS; k++) {
-		struct query q = { .size = sizeof(q),
-				   .addr = (uintptr_t)map[k] };
-
-		if (ioctl(maps_fd, QUERY, &q) || q.inode)
+	for (int k = 0; k < MAPS; k++)
+		if (crowd_asks(maps_fd, map[k]))
 			return true;
-	}
 	return false;
 }
 
@@ -196,7 +157,7 @@ static void mappings_meanwhile(void)
 {
 	pthread_t t;
 
-	maps_fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	maps_fd = crowd_maps_fd();
 	take(LAST - 8);
 	for (int i = 0; i < 2; i++) {
 		const size_t before = taken;
