@@ -348,10 +348,10 @@ static void put_back(struct take *t, const struct part *p)
 {
 	const struct fm_wait w = fm_wait_for(fm_tune.patience_ms);
 	struct fm_kmap k = fm_kmap_of(p->m);
-	int err = fm_kernel_map(t->f, &k, 1);
+	int err = fm_kernel_map(t->f, &k);
 
 	while (err && (fm_vma_room_give(&t->room) || fm_wait_on(&w)))
-		err = fm_kernel_map(t->f, &k, 1);
+		err = fm_kernel_map(t->f, &k);
 	if (err)
 		fm_log(FM_LOG_ERROR, "%s: a mapping is gone: it could not be "
 		       "put back, errno %d", t->f->path, -err);

@@ -7,7 +7,8 @@
  *  2. pass through every touched page lock: nobody is inside any more;
  *  3. write back: every page ends clean and write-protected, so no store can
  *     happen that is not seen, and those who try wait in the fault path;
- *  4. lay the kernel's mapping over ours, in one step per mapping;
+ *  4. lay the kernel's mapping over ours, in one step per mapping
+ *     (demote_lay.c);
  *  5. forget the mappings and let the waiters run their access again.
  */
 #include <string.h>
@@ -21,9 +22,9 @@
 #include "base/log.h"
 #include "base/pause.h"
 #include "base/shrinker.h"
-#include "base/vma_room.h"
 #include "cache/cache.h"
 #include "demote_drain.h"
+#include "demote_lay.h"
 #include "demote_pagecache.h"
 #include "engine.h"
 #include "file/file.h"
@@ -73,195 +74,6 @@ static int write_back_all(struct fm_file *f)
 	return err ? err : -EBUSY;
 }
 
-int fm_demote_lay(struct fm_file *f, struct fm_map *m)
-{
-	struct fm_kmap k = fm_kmap_of(m);
-	int err = m->shared ? fm_kernel_map(f, &k, 1) : fm_lay_private(f, m);
-
-	if (!err) {
-		fm_kmap_laid(f, &k);
-		fm_map_tell(m, NULL);
-	}
-	return err;
-}
-
-static void clear_modes(struct fm_map *m, uint64_t i, void *arg)
-{
-	uint8_t mode = fm_mode(m, i);
-
-	if (fm_mode_charged(mode))
-		fm_cache_uncharge(m->file, 1);
-	fm_mode_set(m, i, 0);
-}
-
-/* Evictors must not touch the range once the kernel has it: what they drop of
- * a private mapping would be lost. They look at the mode under the lock. */
-static void clear_locked(struct fm_map *m, uint64_t i, void *arg)
-{
-	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
-
-	fm_page_lock(p);
-	if (!(fm_mode(m, i) & PM_COW))
-		clear_modes(m, i, arg);
-	fm_page_unlock(p);
-}
-
-/* m stays ours after all: drop the pages that clear_locked has forgotten, and
- * that are still there. */
-static void drop_forgotten(struct fm_map *m)
-{
-	for (uint64_t i = 0; i < fm_map_pages(m); i++) {
-		_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
-		uint64_t at = m->mbase + i;
-
-		if (!atomic_load(&m->modes->touched[at >> FM_TOUCH_SHIFT])) {
-			i = (at | (FM_TOUCH_PAGES - 1)) - m->mbase;
-			continue;
-		}
-		fm_page_lock(p);
-		if (!fm_mode(m, i))
-			fm_uffd_drop(fm_map_addr(m, i), FM_PAGE);
-		fm_page_unlock(p);
-	}
-}
-
-/* Lay one mapping. Once others have been laid it has to succeed (room), or the
- * file would be the kernel's and ours: where there is none left, memory or a
- * process for the helper may be there soon. */
-static int lay_one(struct fm_file *f, struct fm_map *m,
-		   struct fm_vma_room *room)
-{
-	const struct fm_wait w = fm_wait_for(fm_tune.patience_ms);
-	int err = fm_demote_lay(f, m);
-
-	while (err && room && (fm_vma_room_give(room) || fm_wait_on(&w)))
-		err = fm_demote_lay(f, m);
-	return err;
-}
-
-/* ---- several mappings --------------------------------------------------- */
-
-/*
- * They are laid one after the other, and stores through one that has been laid
- * would not be seen in pages of ours that are still there in another. So all
- * leave before: who looks waits for the end of the freeze. Where a system call
- * uses a page it stays, for the kernel cannot wait; its mapping is laid before
- * the others.
- */
-struct leaving {
-	struct fm_zap_batch drop;
-	bool used;
-};
-
-static void drop_if_clean(struct fm_map *m, uint64_t i, void *arg)
-{
-	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
-	struct leaving *l = arg;
-
-	if (!fm_page_trylock(p)) {
-		fm_zap_now(&l->drop);
-		fm_page_lock(p);
-	}
-	if ((fm_mode(m, i) & PM_PRESENT) && !(fm_page_state(p) & FP_DIRTY)) {
-		if (!fm_pinned(fm_map_addr(m, i), FM_PAGE)) {
-			fm_zap_page(&l->drop, m, i);
-			return; /* unlocked with it */
-		}
-		l->used = true;
-	}
-	fm_page_unlock(p);
-}
-
-/* True: a system call uses a page, which stays. */
-static bool drop_pages(struct fm_map *m)
-{
-	struct leaving l = { .used = false };
-
-	fm_map_each(m, 0, fm_map_pages(m), drop_if_clean, &l);
-	fm_zap_now(&l.drop);
-	return l.used;
-}
-
-static void to_front(struct fm_list *l, size_t k, size_t to)
-{
-	struct fm_map *m = l->v[k];
-
-	l->v[k] = l->v[to];
-	l->v[to] = m;
-}
-
-/* Private mappings first: with pages of their own they need more, and fail
- * sooner. Then, where several shared ones follow, those that keep a page. */
-static void drop_and_order(struct fm_list *l)
-{
-	size_t to = 0;
-	bool several;
-
-	for (size_t k = 0; k < l->n; k++)
-		if (!l->v[k]->shared)
-			to_front(l, k, to++);
-	several = l->n - to > 1;
-	for (size_t k = to; several && k < l->n; k++)
-		if (drop_pages(l->v[k]))
-			to_front(l, k, to++);
-}
-
-/*
- * What would stop one of them for good stops all, before the first is laid: the
- * file would be the kernel's and ours, and mappings of it would disagree.
- */
-
-/* Sealed behind our back? The protection that it has is refused then. */
-static int may_be_replaced(struct fm_map *m)
-{
-	int prot = atomic_load(&m->vma_prot) ? atomic_load(&m->prot) :
-					       PROT_READ | PROT_WRITE;
-
-	return fm_sys_mprotect((void *)atomic_load(&m->start),
-			       fm_map_pages(m) << FM_PAGE_SHIFT, prot);
-}
-
-static int may_all(const struct fm_list *l)
-{
-	int err = 0;
-
-	for (size_t k = 0; l->n > 1 && k < l->n && !err; k++)
-		err = may_be_replaced(l->v[k]);
-	for (size_t k = 0; k < l->n && !err; k++)
-		err = fm_map_whole(l->v[k]) ? 0 : -ENOENT;
-	return err;
-}
-
-static int demote_lay_each(struct fm_file *f, struct fm_list *l,
-			   struct fm_vma_room *room, size_t *ret_n)
-{
-	int err = may_all(l);
-
-	if (err)
-		return err;
-	drop_and_order(l);
-	for (size_t k = 0; k < l->n && !err; k++) {
-		fm_map_each(l->v[k], 0, fm_map_pages(l->v[k]), clear_locked,
-			    NULL);
-		err = lay_one(f, l->v[k], k > 0 ? room : NULL);
-		if (err)
-			drop_forgotten(l->v[k]);
-		*ret_n = k + !err;
-	}
-	return err;
-}
-
-static int demote_lay_all(struct fm_file *f, struct fm_list *l, size_t *ret_n)
-{
-	struct fm_vma_room room = { 0 };
-	int err = l->n > 1 ? fm_vma_room_take(&room, l->n) : 0;
-
-	if (!err)
-		err = demote_lay_each(f, l, &room, ret_n);
-	fm_vma_room_end(&room);
-	return err;
-}
-
 static _Atomic unsigned demotions;
 
 unsigned fm_demote_count(void)
@@ -277,14 +89,14 @@ static int lay_and_unlink(struct fm_file *f, struct fm_list *l)
 	int err;
 
 	fm_pieces_note(f, &pieces);
-	err = demote_lay_all(f, l, &n);
+	err = fm_demote_lay_all(f, l, &n);
 	fm_pieces_join(f, &pieces, !err);
 	/* who reads it from now on asks the kernel */
 	atomic_fetch_add(&demotions, 1);
 	for (size_t k = 0; k < n; k++) {
 		struct fm_map *m = l->v[k];
 
-		fm_map_each(m, 0, fm_map_pages(m), clear_modes, NULL);
+		fm_map_each(m, 0, fm_map_pages(m), fm_clear_modes, NULL);
 		fm_space_set(atomic_load(&m->start), atomic_load(&m->end),
 			     NULL);
 		fm_map_unlink(m);

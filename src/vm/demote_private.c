@@ -1,25 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * demote_private.c - the kernel's private mapping in the place of ours, with
- * the pages that are the program's own.
+ * the pages that are the program's own. It is made elsewhere and then moves: in
+ * between nobody stores (freeze), and what is ours has not changed.
  */
 #include <string.h>
 
 #include "base/pause.h"
 #include "base/sys.h"
+#include "base/vma_room.h"
 #include "file/file.h"
 #include "map/map.h"
 #include "mapops.h"
 #include "tunables.h"
-
-#define UNBACKED 64 /* pages */
-
-struct copy_out {
-	char *base;
-	uint64_t unbacked[UNBACKED]; /* pages, ascending */
-	unsigned n;
-	int err;
-};
 
 static bool close_own(struct fm_map *m, uint64_t i)
 {
@@ -54,7 +47,7 @@ static bool demote_private_is_beyond(struct fm_map *m, uint64_t i)
 /* The kernel reads the file's page before it copies it. If it cannot (and
  * would signal it to us, who have no use for it), the program's bytes go to
  * a page without a file. False: it is gone, or there is an error. */
-static bool demote_private_make_room(struct copy_out *c, struct fm_map *m,
+static bool demote_private_make_room(struct fm_own *c, struct fm_map *m,
 				     uint64_t i)
 {
 	char *to = c->base + (i << FM_PAGE_SHIFT);
@@ -65,7 +58,7 @@ static bool demote_private_make_room(struct copy_out *c, struct fm_map *m,
 	if (demote_private_is_beyond(m, i))
 		return false;
 	p = (void *)(intptr_t)-EIO;
-	if (c->n < UNBACKED)
+	if (c->n < FM_UNBACKED)
 		p = fm_sys_mmap(to, FM_PAGE, PROT_READ | PROT_WRITE,
 				MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	if (fm_is_err(p))
@@ -103,7 +96,7 @@ static int close_in_time(struct fm_map *m, uint64_t i)
  * are held up by write protection and the freeze meanwhile. */
 static void copy_own(struct fm_map *m, uint64_t i, void *arg)
 {
-	struct copy_out *c = arg;
+	struct fm_own *c = arg;
 
 	if (!(fm_mode(m, i) & PM_COW) || c->err ||
 	    !demote_private_make_room(c, m, i))
@@ -118,12 +111,13 @@ static void copy_own(struct fm_map *m, uint64_t i, void *arg)
 
 /* Where memory is short the target may have been unmapped already; what is to
  * come there is still where it was. */
-static int move_pages(const struct copy_out *c, char *to, uint64_t first,
-		      uint64_t end)
+static int move_pages(const struct fm_own *c, char *to, uint64_t first,
+		      uint64_t end, struct fm_vma_room *room)
 {
 	size_t at = first << FM_PAGE_SHIFT, len = (end - first)
 						  << FM_PAGE_SHIFT;
-	const struct fm_wait w = fm_wait_for(fm_tune.moment_ms);
+	const struct fm_wait w = fm_wait_for(room ? fm_tune.patience_ms :
+						    fm_tune.moment_ms);
 	long err = 0;
 
 	if (!len)
@@ -131,55 +125,82 @@ static int move_pages(const struct copy_out *c, char *to, uint64_t first,
 	do
 		err = fm_sys5(SYS_mremap, c->base + at, len, len,
 			      MREMAP_MAYMOVE | MREMAP_FIXED, to + at);
-	while (err == -ENOMEM && fm_wait_on(&w));
+	while (err == -ENOMEM &&
+	       ((room && fm_vma_room_give(room)) || fm_wait_on(&w)));
 	return fm_is_err((void *)err) ? (int)err : 0;
 }
 
 /* In one step, or in one for each vma: several do not move by one call, and
  * it would have unmapped the target before it says so. */
-static int move_over(const struct copy_out *c, char *to, uint64_t end)
+static int move_over(const struct fm_own *c, char *to, uint64_t end,
+		     struct fm_vma_room *room)
 {
 	uint64_t at = 0;
 	int err = 0;
 
 	for (unsigned k = 0; k < c->n && !err; k++) {
-		err = move_pages(c, to, at, c->unbacked[k]);
+		err = move_pages(c, to, at, c->unbacked[k], room);
 		at = c->unbacked[k] + 1;
 		if (!err)
-			err = move_pages(c, to, at - 1, at);
+			err = move_pages(c, to, at - 1, at, room);
 	}
-	return err ? err : move_pages(c, to, at, end);
+	return err ? err : move_pages(c, to, at, end, room);
 }
 
-int fm_lay_private(struct fm_file *f, struct fm_map *m)
+/* Readable for the copy. Who may store still may: write protection holds him
+ * up, where a denial would reach him as SIGSEGV. */
+static int copy_own_all(struct fm_map *m, struct fm_own *c,
+			const struct fm_kmap *k)
+{
+	if (!(c->prot & PROT_READ))
+		fm_sys_mprotect((void *)atomic_load(&m->start), k->len,
+				c->prot | PROT_READ);
+	fm_sys_madvise(k->addr, k->len, MADV_RANDOM); /* for these pages */
+	fm_map_each(m, 0, fm_map_pages(m), copy_own, c);
+	fm_sys_mprotect(k->addr, k->len, c->prot);
+	return c->err;
+}
+
+int fm_own_make(struct fm_file *f, struct fm_map *m, struct fm_own *ret)
 {
 	struct fm_kmap k = fm_kmap_of(m);
-	void *target = k.addr, *p;
-	struct copy_out c = { .n = 0 };
-	int err, prot = k.prot;
+	void *p = fm_sys_far(k.len, PROT_NONE);
+	int err;
 
-	p = fm_sys_far(k.len, PROT_NONE);
+	*ret = (struct fm_own){ .prot = k.prot };
 	if (fm_is_err(p))
 		return (int)(intptr_t)p;
-	c.base = k.addr = p;
+	ret->base = k.addr = p;
 	k.prot = PROT_READ | PROT_WRITE;
-	err = fm_kernel_map(f, &k, 1);
-	if (!err) {
-		/* Readable for the copy. Who may store still may: write
-		 * protection holds him up, where a denial would reach him as
-		 * SIGSEGV. */
-		if (!(prot & PROT_READ))
-			fm_sys_mprotect(target, k.len, prot | PROT_READ);
-		fm_sys_madvise(p, k.len, MADV_RANDOM); /* for these pages */
-		fm_map_each(m, 0, fm_map_pages(m), copy_own, &c);
-		fm_sys_mprotect(p, k.len, prot);
-		err = c.err ? c.err : move_over(&c, target, fm_map_pages(m));
-	}
-	if (err) {
-		fm_sys_mprotect(target, k.len, prot);
-		fm_sys_munmap(c.base, k.len);
-	} else {
-		fm_sys_madvise(target, k.len, MADV_NORMAL);
-	}
+	err = fm_kernel_map(f, &k);
+	if (!err)
+		err = copy_own_all(m, ret, &k);
+	if (err)
+		fm_own_forget(ret, m);
 	return err;
+}
+
+int fm_own_lay(struct fm_own *own, struct fm_map *m, struct fm_vma_room *room)
+{
+	char *to = (char *)atomic_load(&m->start);
+	int err = move_over(own, to, fm_map_pages(m), room);
+
+	if (err) {
+		fm_own_forget(own, m);
+		return err;
+	}
+	fm_sys_madvise(to, fm_map_pages(m) << FM_PAGE_SHIFT, MADV_NORMAL);
+	own->base = NULL;
+	return 0;
+}
+
+void fm_own_forget(struct fm_own *own, struct fm_map *m)
+{
+	const size_t len = fm_map_pages(m) << FM_PAGE_SHIFT;
+
+	if (!own->base)
+		return;
+	fm_sys_mprotect((void *)atomic_load(&m->start), len, own->prot);
+	fm_sys_munmap(own->base, len);
+	own->base = NULL;
 }

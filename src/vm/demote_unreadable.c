@@ -57,7 +57,7 @@ static int try_kernel(struct fm_file *f, struct fm_map *m)
 		return (int)(intptr_t)p;
 	k.addr = p;
 	k.len = FM_PAGE;
-	err = fm_kernel_map(f, &k, 1);
+	err = fm_kernel_map(f, &k);
 	fm_sys_munmap(p, FM_PAGE);
 	return err;
 }

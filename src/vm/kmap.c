@@ -18,6 +18,7 @@
 #include "base/proc.h"
 #include "base/snapshot.h"
 #include "base/sys.h"
+#include "base/vma_room.h"
 #include "cache/cache.h"
 #include "engine.h"
 #include "file/file.h"
@@ -32,7 +33,8 @@ struct helper {
 	const struct fm_file *file;
 	const char *path;
 	const struct fm_kmap *maps;
-	unsigned n, at; /* before it all are laid */
+	size_t n, at; /* before it all are laid */
+	struct fm_vma_room *room; /* NULL: none */
 	int err;
 	bool may_dup; /* within fm_ring_dup_begin */
 	bool done; /* nobody has killed it before */
@@ -112,6 +114,13 @@ static bool kmap_passes(int err)
 	       err == -EINTR;
 }
 
+/* Of what is held nothing is given for the first: nothing has begun. */
+static bool kmap_room(const struct helper *h)
+{
+	return h->err == -ENOMEM && h->at && h->room &&
+	       fm_vma_room_give(h->room);
+}
+
 /* Runs in the helper process: raw system calls only. */
 static void helper_main(void *arg)
 {
@@ -122,7 +131,8 @@ static void helper_main(void *arg)
 
 		do
 			h->err = helper_one(h, &h->maps[h->at]);
-		while (kmap_passes(h->err) && fm_wait_on(&w));
+		while (kmap_room(h) ||
+		       (kmap_passes(h->err) && fm_wait_on(&w)));
 	}
 	h->done = true;
 }
@@ -138,24 +148,45 @@ static int run_helper(struct helper *h)
 	return h->done ? h->err : -EINTR;
 }
 
-int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n)
+/* For several a descriptor of ours can be had from the start: once some are
+ * laid there may be no second process. */
+static int kmap_lay(struct helper *h)
 {
-	char path[FM_PROC_FD];
-	struct helper h = { .file = f, .maps = maps, .n = n };
 	uint64_t old;
+	int err = h->n > 1 ? -EACCES : run_helper(h);
+
+	if (!may_not_open(err))
+		return err;
+	h->may_dup = true;
+	fm_ring_dup_begin(&old);
+	err = run_helper(h);
+	fm_ring_dup_end(&old);
+	return err;
+}
+
+int fm_kernel_map_all(struct fm_file *f, const struct fm_kmap *maps, size_t n,
+		      struct fm_vma_room *room, size_t *ret_n)
+{
+	const struct fm_wait w = fm_wait_for(fm_tune.patience_ms);
+	char path[FM_PROC_FD];
+	struct helper h = { .file = f, .maps = maps, .n = n, .room = room };
 	int err;
 
 	if (fm_only_engine(f))
 		return -EOPNOTSUPP;
 	h.path = fm_recovered_path(f, path);
-	err = run_helper(&h);
-	if (!may_not_open(err))
-		return err;
-	h.may_dup = true;
-	fm_ring_dup_begin(&old);
-	err = run_helper(&h);
-	fm_ring_dup_end(&old);
+	do /* again where somebody has killed it */
+		err = kmap_lay(&h);
+	while (err && h.at && fm_wait_on(&w));
+	*ret_n = h.at;
 	return err;
+}
+
+int fm_kernel_map(struct fm_file *f, const struct fm_kmap *k)
+{
+	size_t n;
+
+	return fm_kernel_map_all(f, k, 1, NULL, &n);
 }
 
 /* Pages that the program has pinned stay so, as far as it may lock memory. */
@@ -276,7 +307,7 @@ void fm_pieces_join(struct fm_file *f, struct fm_pieces *p, bool laid)
 		     end < p->n && kmap_continues(&all, &p->v[end]); end++)
 			all.len += p->v[end].len;
 		/* else they stay pieces */
-		if (end == i + 1 || fm_kernel_map(f, &all, 1))
+		if (end == i + 1 || fm_kernel_map(f, &all))
 			continue;
 		fm_kmap_laid(f, &all);
 		fm_range_maps((uintptr_t)all.addr,

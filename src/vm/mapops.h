@@ -55,7 +55,7 @@ void fm_pass_through(struct fm_map *m);
  * the table of descriptors, unseen? Then what is mapped is the kernel's when
  * this returns, or after some seconds. */
 void fm_parted_look(void);
-/* Map file ranges by the kernel, in a process of its own (base/apart.h). */
+/* Map a range of a file by the kernel, in a process of its own: apart.h. */
 struct fm_kmap {
 	void *addr;
 	size_t len;
@@ -64,14 +64,31 @@ struct fm_kmap {
 	bool write;     /* open for writing, mprotect(PROT_WRITE) stays legal */
 	int fd;         /* the program's, if it still is that file */
 };
-int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n);
+int fm_kernel_map(struct fm_file *f, const struct fm_kmap *k);
+/* All of them, in one such process: what it takes is had before the first is
+ * laid, and for the others there are mappings in `room` and some seconds. 0; or
+ * -errno, and *ret_n have been laid. */
+struct fm_vma_room;
+int fm_kernel_map_all(struct fm_file *f, const struct fm_kmap *maps, size_t n,
+		      struct fm_vma_room *room, size_t *ret_n);
 struct fm_kmap fm_kmap_of(struct fm_map *m); /* what is to be laid over m */
 /* k has been laid over a mapping of f: from now on it may be advised
  * (advise/krange.h). */
 void fm_kmap_laid(struct fm_file *f, const struct fm_kmap *k);
-/* demote_private.c: fm_demote_lay for a private mapping, with the pages that
- * are the program's own. */
-int fm_lay_private(struct fm_file *f, struct fm_map *m);
+/* demote_private.c: what the kernel is to have in the place of a private
+ * mapping, with the pages that are the program's own: made elsewhere, then laid
+ * (room: NULL, or as above), or forgotten. A move that failed has forgotten. */
+#define FM_UNBACKED 64 /* size: pages, see demote_private.c */
+struct fm_own {
+	char *base; /* NULL: there is none */
+	int prot;
+	uint64_t unbacked[FM_UNBACKED]; /* pages, ascending */
+	unsigned n;
+	int err;
+};
+int fm_own_make(struct fm_file *f, struct fm_map *m, struct fm_own *ret);
+int fm_own_lay(struct fm_own *own, struct fm_map *m, struct fm_vma_room *room);
+void fm_own_forget(struct fm_own *own, struct fm_map *m);
 
 /* Before the shared mappings of f are laid one by one, and after it: what the
  * program has as one mapping is one. */

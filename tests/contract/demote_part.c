@@ -2,7 +2,7 @@
 /*
  * C99p: a file of several mappings is to become the kernel's, and one of them
  * cannot: it was sealed behind our back, the process may have no more mappings,
- * or no more processes, or takes the last mapping meanwhile. All mappings go on
+ * or no more processes, or takes the last of them meanwhile. All mappings go on
  * agreeing with each other and with the file.
  */
 #include "crowded.h"
@@ -17,21 +17,22 @@
 #define SYS_mseal 462
 #endif
 #define N 64ul
-#define MAPS 3
+#define MOST 8
 
 static int fd = -1;
-static char *map[MAPS];
+static char *map[MOST];
+static size_t maps = 3;
 static unsigned char value;
 
 static void begin(void)
 {
 	fd = ct_file("part", N * PAGE);
-	for (int k = 0; k < MAPS; k++) {
+	for (size_t k = 0; k < maps; k++) {
 		map[k] = ct_map(fd, N * PAGE, RW, MAP_SHARED, 0);
 		ct_map(-1, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, 0);
 	}
 	for (size_t i = 0; i < N; i++)
-		map[i % MAPS][i * PAGE + 5] = (char)i;
+		map[i % maps][i * PAGE + 5] = (char)i;
 }
 
 /* What the kernel may look at at any time is the kernel's from then on. */
@@ -45,19 +46,19 @@ static void agree(const char *what)
 	size_t bad = 0;
 
 	for (size_t i = 0; i < N; i++)
-		for (int k = 0; k < MAPS; k++)
+		for (size_t k = 0; k < maps; k++)
 			bad += map[k][i * PAGE + 5] != (char)i;
-	for (size_t i = 0; i < N * MAPS; i++) {
-		char *p = map[i % MAPS] + i % N * PAGE + 100, c;
+	for (size_t i = 0; i < N * maps; i++) {
+		char *p = map[i % maps] + i % N * PAGE + 100, c;
 
 		*p = (char)++value;
-		for (int k = 0; k < MAPS; k++)
+		for (size_t k = 0; k < maps; k++)
 			bad += map[k][i % N * PAGE + 100] != (char)value;
 		bad += pread(fd, &c, 1, (off_t)(i % N * PAGE + 100)) != 1 ||
 		       c != (char)value;
 		c = (char)++value;
 		ct_pwrite(fd, &c, 1, (off_t)(i % N * PAGE + 100));
-		for (int k = 0; k < MAPS; k++)
+		for (size_t k = 0; k < maps; k++)
 			bad += map[k][i % N * PAGE + 100] != c;
 	}
 	say("C99p %s: %zu wrong", what, bad);
@@ -105,20 +106,20 @@ static void side_by_side(void)
 	static char *at;
 
 	if (at)
-		munmap(at, MAPS * N * PAGE);
-	at = mmap(NULL, MAPS * N * PAGE, PROT_NONE,
+		munmap(at, maps * N * PAGE);
+	at = mmap(NULL, maps * N * PAGE, PROT_NONE,
 		  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	close(fd);
 	unlink(ct_path("part")); /* the kernel's */
 	fd = ct_file("part", N * PAGE);
-	for (int k = 0; k < MAPS; k++) {
-		map[k] = at + (k + 1) % MAPS * N * PAGE;
+	for (size_t k = 0; k < maps; k++) {
+		map[k] = at + (k + 1) % maps * N * PAGE;
 		if (mmap(map[k], N * PAGE, RW, MAP_SHARED | MAP_FIXED, fd, 0) !=
 		    map[k])
 			ct_die("mmap");
 	}
 	for (size_t i = 0; i < N; i++)
-		map[i % MAPS][i * PAGE + 5] = (char)i;
+		map[i % maps][i * PAGE + 5] = (char)i;
 }
 
 static void mappings(void)
@@ -138,7 +139,7 @@ static _Atomic bool changed;
 
 static bool one_is_the_kernels(void)
 {
-	for (int k = 0; k < MAPS; k++)
+	for (size_t k = 0; k < maps; k++)
 		if (crowd_asks(maps_fd, map[k]))
 			return true;
 	return false;
@@ -174,6 +175,32 @@ static void mappings_meanwhile(void)
 	}
 }
 
+static void *take_the_processes(void *arg)
+{
+	const struct rlimit none = { 0, 0 };
+
+	while (!changed && !one_is_the_kernels())
+		;
+	setrlimit(RLIMIT_NPROC, &none);
+	return arg;
+}
+
+/* From the first mapping on that is the kernel's no process can be made. */
+static void processes_meanwhile(void)
+{
+	pthread_t t;
+
+	maps_fd = crowd_maps_fd();
+	maps = MOST;
+	begin();
+	if (pthread_create(&t, NULL, take_the_processes, NULL))
+		ct_die("pthread_create");
+	hand_over();
+	changed = true;
+	pthread_join(t, NULL);
+	agree("processes meanwhile");
+}
+
 static void memory(void)
 {
 	struct rlimit space;
@@ -193,6 +220,7 @@ int main(int argc, char **argv)
 	say_child("C99p sealed 1", sealed1);
 	say_child("C99p sealed 2", sealed2);
 	say_child("C99p processes", processes);
+	say_child("C99p processes meanwhile", processes_meanwhile);
 	say_child("C99p mappings", mappings);
 	say_child("C99p mappings meanwhile", mappings_meanwhile);
 	say_child("C99p memory", memory);
