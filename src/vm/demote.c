@@ -146,31 +146,20 @@ bool fm_demote_may_return(struct fm_file *f, enum fm_server_reason why)
 	       !demote_vetoes(f);
 }
 
-static uint64_t together; /* under the space lock: see fm_demote_where */
-
-/* Where all files that go at once fit they are read whole: the program would
- * wait for them page by page. */
-static bool brings_all(struct fm_file *f, enum fm_server_reason why)
-{
-	const uint64_t memory = fm_mem_monitor_all();
-
-	return (why == FM_WHY_FITS || why == FM_WHY_TRIED) &&
-	       memory != UINT64_MAX && together <= memory &&
-	       fm_map_bytes(f) <= memory;
-}
-
-static void note_resident(struct fm_file *f, enum fm_server_reason why,
+static void note_resident(struct fm_file *f, const struct fm_demote_request *g,
 			  struct fm_fetch *ret)
 {
-	if (brings_all(f, why))
+	if (fm_resident_all(g, fm_map_bytes(f), fm_mem_monitor_all()))
 		fm_resident_note_all(f, ret);
 	else
 		fm_resident_note(f, ret);
 }
 
 /* Nobody is inside, and faults wait. */
-static int demote_drained(struct fm_file *f, enum fm_server_reason why)
+static int demote_drained(struct fm_file *f,
+			  const struct fm_demote_request *g)
 {
+	const enum fm_server_reason why = g->why;
 	struct fm_fetch resident;
 	const bool passes = fm_demote_may_return(f, why);
 	const uint32_t vetoes = demote_vetoes(f) | fm_server_reason_veto(why);
@@ -188,7 +177,7 @@ static int demote_drained(struct fm_file *f, enum fm_server_reason why)
 		fm_ahead_forget(l.v[k]);
 		fm_pass_through(l.v[k]);
 	}
-	note_resident(f, why, &resident);
+	note_resident(f, g, &resident);
 	err = write_back_all(f);
 	/* first: no hook must miss that it has to look */
 	fm_file_passes(f, passes);
@@ -217,27 +206,28 @@ static int demote_drained(struct fm_file *f, enum fm_server_reason why)
 	return err;
 }
 
-static int demote_to_kernel(struct fm_file *f, enum fm_server_reason why)
+static int demote_to_kernel(struct fm_file *f,
+			    const struct fm_demote_request *g)
 {
 	int err;
 
 	fm_file_get(f);
-	err = fm_demote_drain(f, why);
+	err = fm_demote_drain(f, g->why);
 	if (!err) {
 		/* others had the space lock: unmapped, or handed over */
 		if (atomic_load(&f->maps) && !fm_kernel_serves(f))
-			err = demote_drained(f, why);
+			err = demote_drained(f, g);
 		fm_file_release(f);
 	}
 	fm_file_put_locked(f);
 	return err;
 }
 
-static int to_engine(struct fm_file *f, enum fm_server_reason why)
+static int to_engine(struct fm_file *f, const struct fm_demote_request *g)
 {
 	fm_up_server_to_engine *take = FM_UP_ONE(server_to_engine);
 
-	return take ? take(f, why) : -EOPNOTSUPP;
+	return take ? take(f, g->why) : -EOPNOTSUPP;
 }
 
 /* What asks for less time, or memory, asks for nothing that has to be; and who
@@ -252,11 +242,11 @@ static int cannot_leave(const struct fm_file *f, enum fm_server_reason why)
 	return fm_only_engine_refuse(f->path, f->io->backing->text, why);
 }
 
-int fm_server_change(struct fm_file *f, enum fm_server to,
-		     enum fm_server_reason why)
+static int demote_change(struct fm_file *f, enum fm_server to,
+			 const struct fm_demote_request *g)
 {
 	static int (*const change[FM_SERVERS][FM_SERVERS])(
-		struct fm_file * f, enum fm_server_reason why) = {
+		struct fm_file * f, const struct fm_demote_request *g) = {
 		[FM_SERVER_ENGINE][FM_SERVER_KERNEL] = demote_to_kernel,
 		[FM_SERVER_KERNEL][FM_SERVER_ENGINE] = to_engine,
 	};
@@ -265,13 +255,21 @@ int fm_server_change(struct fm_file *f, enum fm_server to,
 	if (from == to || (to == FM_SERVER_KERNEL && !atomic_load(&f->maps)))
 		return 0;
 	if (to == FM_SERVER_KERNEL && fm_only_engine(f))
-		return cannot_leave(f, why);
+		return cannot_leave(f, g->why);
 	/* The helper is a new process: to make one may be death, and the bytes
 	 * are right without. */
-	if (!(fm_server_reason_veto(why) & ~FM_VETO_MEMORY) &&
+	if (!(fm_server_reason_veto(g->why) & ~FM_VETO_MEMORY) &&
 	    fm_sys_confined())
 		return -EPERM;
-	return change[from][to] ? change[from][to](f, why) : -EOPNOTSUPP;
+	return change[from][to] ? change[from][to](f, g) : -EOPNOTSUPP;
+}
+
+int fm_server_change(struct fm_file *f, enum fm_server to,
+		     enum fm_server_reason why)
+{
+	const struct fm_demote_request alone = { .why = why };
+
+	return demote_change(f, to, &alone);
 }
 
 int fm_file_demote(struct fm_file *f, enum fm_server_reason why)
@@ -297,14 +295,14 @@ unsigned fm_demote_now(const char *path)
 /* ---- several files ------------------------------------------------------ */
 
 static int demote_each_once(bool (*which)(struct fm_file *f, uint64_t arg),
-			    uint64_t arg, enum fm_server_reason why)
+			    uint64_t arg, const struct fm_demote_request *g)
 {
 	struct fm_file *f;
 	int first = 0;
 
 	fm_for_each_file(f, id) {
 		bool yes = !which || which(f, arg);
-		int err = yes ? fm_server_change(f, FM_SERVER_KERNEL, why) : 0;
+		int err = yes ? demote_change(f, FM_SERVER_KERNEL, g) : 0;
 
 		if (!first)
 			first = err;
@@ -330,15 +328,14 @@ static uint64_t bytes_where(bool (*which)(struct fm_file *f, uint64_t arg),
 int fm_demote_where(bool (*which)(struct fm_file *f, uint64_t arg),
 		    uint64_t arg, enum fm_server_reason why)
 {
+	const struct fm_demote_request g = { why, bytes_where(which, arg) };
 	unsigned before;
 	int err;
 
-	together = bytes_where(which, arg);
 	do {
 		before = fm_space_yields();
-		err = demote_each_once(which, arg, why);
+		err = demote_each_once(which, arg, &g);
 	} while (!err && before != fm_space_yields());
-	together = 0;
 	return err;
 }
 

@@ -30,6 +30,15 @@ void fm_resident_note(struct fm_file *f, struct fm_fetch *ret)
 		fm_map_each(m, 0, fm_map_pages(m), demote_pagecache_note, ret);
 }
 
+bool fm_resident_all(const struct fm_demote_request *g, uint64_t bytes,
+		     uint64_t memory)
+{
+	const uint64_t all = g->bytes > bytes ? g->bytes : bytes;
+
+	return (g->why == FM_WHY_FITS || g->why == FM_WHY_TRIED) &&
+	       memory != UINT64_MAX && all <= memory;
+}
+
 void fm_resident_note_all(struct fm_file *f, struct fm_fetch *ret)
 {
 	struct fm_map *m;

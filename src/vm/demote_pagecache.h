@@ -14,8 +14,24 @@
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/reason.h"
+
 struct fm_fetch;
 struct fm_file;
+
+/* What goes to the kernel at once, or a file alone (0 bytes). */
+struct fm_demote_request {
+	enum fm_server_reason why;
+	uint64_t bytes; /* of the mappings of all such files */
+};
+/* [any] Is a file with mappings of so many bytes brought whole? Where all that
+ * go fit into memory (UINT64_MAX: not known yet), and since they do: the
+ * program would wait for them page by page. */
+bool fm_resident_all(const struct fm_demote_request *g, uint64_t bytes,
+		     uint64_t memory);
 
 /* [plain] Under the space lock: what is resident now, of all mappings of f.
  * Without memory for it nothing. */
