@@ -279,6 +279,21 @@ FM_FAULT int fm_sys_which_at(const char *path, struct stat *st)
 					sys_which(AT_FDCWD, path, 0, WHICH, st);
 }
 
+#define MOUNTED 0x1000u /* ABI: STATX_MNT_ID, Linux 5.8 */
+
+uint64_t fm_sys_mount_id(const char *path, dev_t dev, ino_t ino)
+{
+	struct statx sx;
+
+	if (atomic_load(&confined) ||
+	    fm_sys5(SYS_statx, AT_FDCWD, path, AT_STATX_DONT_SYNC,
+		    STATX_INO | MOUNTED, &sx) ||
+	    !(sx.stx_mask & MOUNTED) || sx.stx_ino != ino ||
+	    device(sx.stx_dev_major, sx.stx_dev_minor) != dev)
+		return 0;
+	return sx.stx_mnt_id;
+}
+
 FM_FAULT long fm_sys_clone_on(long flags, char *top, void (*fn)(void *),
 			      void *arg, _Atomic uint32_t *tid, void *tls)
 {

@@ -178,6 +178,9 @@ int fm_sys_whose(int fd, struct stat *st);
 /* The same of a path: of what others have open (/proc/PID/fd), which may be on
  * a server that is away. */
 int fm_sys_which_at(const char *path, struct stat *st);
+/* [any] The number of the mount that the file at path was found on, if it is
+ * the one with that device and inode number; or 0. */
+uint64_t fm_sys_mount_id(const char *path, dev_t dev, ino_t ino);
 
 /* [any] Is no block device below, by the number that stat shows? Networks and
  * memory have none: the kernel makes one up (major 0). But btrfs and overlayfs

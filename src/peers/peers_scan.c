@@ -13,6 +13,7 @@
 
 #include "advise/advise.h"
 #include "base/apart.h"
+#include "base/mount.h"
 #include "base/proc.h"
 #include "base/sys.h"
 #include "engine.h"
@@ -31,6 +32,8 @@ struct scan {
 	const int *pids; /* only these, */
 	int n;           /* 0: all */
 	unsigned use;
+	dev_t shown;     /* the file's device, as maps shows it: */
+	bool asked, known;
 	char process[32]; /* its folder, of who is looked at */
 	char *names;   /* getdents of /proc */
 	char *inner;   /* getdents of fd/, text of maps */
@@ -89,8 +92,7 @@ static void look_at_fd(const char *dir, int n, void *arg)
 		s->use |= FM_USE_WRITE;
 }
 
-/* By the mapping itself, where we may: a name is looked up, and a file system
- * that has nothing to do with ours may not answer. */
+/* By the mapping itself, where we may. */
 static bool peers_scan_which(const struct scan *s, const struct fm_proc_map *m,
 			     struct stat *st)
 {
@@ -98,19 +100,33 @@ static bool peers_scan_which(const struct scan *s, const struct fm_proc_map *m,
 
 	snprintf(path, sizeof(path), "%s/map_files/%lx-%lx", s->process,
 		 (unsigned long)m->start, (unsigned long)m->end);
-	return !fm_sys_which_at(path, st) || !fm_sys_which_at(m->path, st);
+	return !fm_sys_which_at(path, st);
+}
+
+/* By name, of what is on the file system that ours is on: another one may not
+ * answer. */
+static bool peers_scan_named(struct scan *s, const struct fm_proc_map *m,
+			     struct stat *st)
+{
+	if (!s->asked)
+		s->known = fm_mount_dev(s->of, s->id.dev, s->id.ino, &s->shown);
+	s->asked = true;
+	*st = (struct stat){ 0 };
+	return (s->known && m->dev != s->shown) ||
+	       !fm_sys_which_at(m->path, st);
 }
 
 /* Some file systems without a disk's number (btrfs, overlayfs) show another
  * device in maps than stat does. Then the path, by which name ever; one that
  * leads nowhere here may be the file's in another mount namespace. */
-static bool peers_scan_may_be(const struct scan *s, const struct fm_proc_map *m)
+static bool peers_scan_may_be(struct scan *s, const struct fm_proc_map *m)
 {
 	struct stat st;
 
 	if (!fm_sys_no_disk(s->id.dev))
 		return false;
-	return !strcmp(m->path, s->of) || !peers_scan_which(s, m, &st) ||
+	return !strcmp(m->path, s->of) ||
+	       !(peers_scan_which(s, m, &st) || peers_scan_named(s, m, &st)) ||
 	       (st.st_ino == s->id.ino && st.st_dev == s->id.dev);
 }
 
