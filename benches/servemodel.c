@@ -154,8 +154,8 @@ static struct fm_costs costs_of(const struct second *s, const struct fm_rate *r,
 		     fm_cost_fits(f) ? cache_of(s, memory) : s->limit, f);
 }
 
-/* Returns whether the kernel is hoped for; what fits is handed over. */
-static bool weigh(const struct second *s, const struct fm_rate *r)
+/* Returns what the kernel is hoped to save; what fits is handed over. */
+static uint32_t weigh(const struct second *s, const struct fm_rate *r)
 {
 	const bool settled = s->mapped == mapped_before;
 	struct fm_cost_facts f;
@@ -164,10 +164,10 @@ static bool weigh(const struct second *s, const struct fm_rate *r)
 	mapped_before = s->mapped;
 	if (r->engine < fm_tune.serve_lost_much || !fm_cost_kernel_less(&c) ||
 	    (fm_cost_fits(&f) && !fm_cost_rereads(&f)))
-		return false;
+		return 0;
 	if (settled && fm_cost_fits(&f))
 		engine = false;
-	return engine;
+	return engine ? fm_cost_kernel_saves(&c) : 0;
 }
 
 static void act_on_kernel(enum fm_trial_act act)
@@ -196,7 +196,7 @@ static void step_engine(struct fm_trial_second *now)
 
 	if (engine && of_engine.state != FM_TRIAL_RUNS)
 		return;
-	now->hope = !engine;
+	now->hope = engine ? 0 : fm_tune.serve_lost_much;
 	act = fm_trial_step(&fm_trial_of_engine, &of_engine, now);
 	if (act == FM_TRIAL_BEGIN || act == FM_TRIAL_END)
 		engine = act == FM_TRIAL_BEGIN;

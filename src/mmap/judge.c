@@ -344,8 +344,8 @@ static bool judge_comes_back(void)
 	return any;
 }
 
-/* Returns whether the kernel may be better, where that is not sure. */
-static bool judge_weigh(const struct look *l, bool settled)
+/* Returns what the kernel may save, where that is not sure. */
+static uint32_t judge_weigh(const struct look *l, bool settled)
 {
 	const enum fm_loops loops = fm_mem_monitor_loops();
 	const bool back = judge_comes_back();
@@ -358,9 +358,9 @@ static bool judge_weigh(const struct look *l, bool settled)
 	note_costs(&c);
 	if (!less || loops == FM_LOOPS_PERHAPS || !fm_cost_fits(&f) ||
 	    !(surely || settled))
-		return less;
+		return less ? fm_cost_kernel_saves(&c) : 0;
 	judge_hand_over(l, surely);
-	return false;
+	return 0;
 }
 
 /* What has just been mapped may not be all. */
@@ -373,11 +373,11 @@ static bool is_settled(uint64_t mapped)
 	return is;
 }
 
-static bool hope(const struct look *l, bool settled)
+static uint32_t hope(const struct look *l, bool settled)
 {
 	return trial.state == FM_TRIAL_NONE &&
-	       l->rate.engine >= fm_tune.serve_lost_much &&
-	       judge_weigh(l, settled);
+			       l->rate.engine >= fm_tune.serve_lost_much ?
+		       judge_weigh(l, settled) : 0;
 }
 
 /* Neither server is on trial, and nothing faulted or was read: no call tells
@@ -398,14 +398,14 @@ static bool judge_is_idle(void)
 
 static void act_in(struct look *l, bool settled)
 {
-	const bool hopeful = hope(l, settled);
+	const uint32_t hoped = hope(l, settled);
 	struct fm_trial_second now;
 
-	if (hopeful || trial.state != FM_TRIAL_NONE)
+	if (hoped || trial.state != FM_TRIAL_NONE)
 		l->rate.missing = nonresident_now(l->most_ns);
 	now = (struct fm_trial_second){
 		l->totals.ms, l->totals.read_bytes, fm_mem_monitor_room(),
-		l->rate, hopeful,
+		l->rate, hoped,
 	};
 	act_on(fm_trial_step(&fm_trial_of_kernel, &trial, &now), l);
 	fm_engine_trial_second(&l->rate);

@@ -5,7 +5,7 @@
 #include "tunables.h"
 
 #define UNKNOWN_NS 1000u /* unit: only how the two compare counts then */
-#define THOUSAND 1000u   /* unit: of misses */
+#define THOUSAND 1000u   /* unit: of misses, or of a cost */
 
 /* Of a thousand accesses. */
 static uint64_t misses(uint64_t used, uint64_t memory)
@@ -121,4 +121,11 @@ struct fm_costs fm_cost(const struct fm_cost_facts *f)
 bool fm_cost_kernel_less(const struct fm_costs *c)
 {
 	return c->kernel < c->engine - c->engine / 4;
+}
+
+uint32_t fm_cost_kernel_saves(const struct fm_costs *c)
+{
+	return c->kernel < c->engine ?
+		       (uint32_t)((c->engine - c->kernel) * THOUSAND /
+				  c->engine) : 0;
 }

@@ -16,7 +16,7 @@ const struct fm_trial_kind fm_trial_of_engine = {
 static enum fm_trial_act trial_fail(struct fm_trial *t, uint64_t now_ms)
 {
 	t->state = FM_TRIAL_NONE;
-	t->hopeful = 0;
+	t->hoped = 0;
 	fm_hold_fail(&t->hold, now_ms);
 	return FM_TRIAL_END;
 }
@@ -38,6 +38,12 @@ void fm_trial_begun(struct fm_trial *t, const struct fm_trial_second *now,
 	t->state = FM_TRIAL_RUNS;
 }
 
+/* That so many seconds of the least that is worth a change would save. */
+static uint32_t hope_enough(void)
+{
+	return fm_tune.serve_row * fm_tune.serve_lost_much;
+}
+
 static enum fm_trial_act trial_wait_for_one(const struct fm_trial_kind *k,
 					    struct fm_trial *t,
 					    const struct fm_trial_second *now)
@@ -46,8 +52,8 @@ static enum fm_trial_act trial_wait_for_one(const struct fm_trial_kind *k,
 					     now->rate.engine;
 	const bool worth = now->hope && lost >= fm_tune.serve_lost_much;
 
-	t->hopeful = worth ? t->hopeful + 1 : 0;
-	if (t->hopeful < fm_tune.serve_row || fm_holds(&t->hold, now->ms))
+	t->hoped = worth ? t->hoped + now->hope : 0;
+	if (t->hoped < hope_enough() || fm_holds(&t->hold, now->ms))
 		return FM_TRIAL_NOTHING;
 	fm_trial_begun(t, now, &now->rate);
 	return FM_TRIAL_BEGIN;

@@ -5,12 +5,13 @@
  * mmap/engine_trial.c measure and act, the one where the kernel is tried, the
  * other where the engine is.
  *
- * It is tried when it has been hoped for so many seconds in a row that it is
- * better, and threads lost a quarter of a thread's time and more meanwhile. It
- * keeps the files when it was better (rate.h) in two seconds in a row. They go
- * back when it has not become so in the time that filling its memory takes, or
- * when it has read more than twice that; and when it is worse than the other
- * was for two seconds in a row.
+ * It is tried when it was hoped, in each second of a row, that it would save a
+ * quarter of what an access costs and more, and in all as much as two such
+ * seconds: so one of a half will do; and threads lost a quarter of a thread's
+ * time and more in each. It keeps the files when it was better (rate.h) in two
+ * seconds in a row. They go back when it has not become so in the time that
+ * filling its memory takes, or when it has read more than twice that; and when
+ * it is worse than the other was for two seconds in a row.
  *
  * One that failed holds the next one up (hold.h).
  */
@@ -28,7 +29,8 @@ enum fm_trial_state { FM_TRIAL_NONE, FM_TRIAL_RUNS, FM_TRIAL_KEPT };
 struct fm_trial {
 	enum fm_trial_state state;
 	struct fm_rate before; /* with the other server */
-	unsigned hopeful, good, bad; /* seconds in a row */
+	unsigned good, bad; /* seconds in a row */
+	uint32_t hoped;     /* to be saved, of seconds in a row */
 	struct fm_hold hold;
 	uint64_t begun_ms, begun_bytes, room;
 };
@@ -55,7 +57,9 @@ struct fm_trial_second {
 	uint64_t read_bytes; /* by the process, total */
 	uint64_t room;       /* bytes that may have to be read first */
 	struct fm_rate rate;
-	bool hope;           /* the other server may be better */
+	/* thousandths of what an access costs that the other server may save;
+	 * 0: it is not worth a change */
+	uint32_t hope;
 };
 
 /* [plain] */

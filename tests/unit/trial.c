@@ -7,11 +7,12 @@
 #define MIB ((uint64_t)1 << 20)
 #define ROOM (100 * MIB)
 #define MINUTE 60u
+#define HOPE 300u /* thousandths that are hoped to be saved */
 
 static struct fm_trial t;
 static struct fm_totals last, now;
 
-static enum fm_trial_act second(bool hope)
+static enum fm_trial_act second(uint32_t hope)
 {
 	struct fm_trial_second s = { .room = ROOM, .hope = hope };
 
@@ -32,7 +33,7 @@ static void start(void)
 }
 
 /* A second in which threads spent so many ms in faults of 100 us. */
-static enum fm_trial_act with_engine(uint64_t lost_ms, bool hope)
+static enum fm_trial_act with_engine(uint64_t lost_ms, uint32_t hope)
 {
 	now.spent_ns += lost_ms * 1000000;
 	now.faults += lost_ms * 10;
@@ -44,24 +45,35 @@ static enum fm_trial_act with_kernel(uint64_t major, uint64_t mib)
 {
 	now.major += major;
 	now.read_bytes += mib * MIB;
-	return second(false);
+	return second(0);
 }
 
 static void begin(void)
 {
-	assert_int_equal(with_engine(800, true), FM_TRIAL_NOTHING);
-	assert_int_equal(with_engine(800, true), FM_TRIAL_BEGIN);
+	assert_int_equal(with_engine(800, HOPE), FM_TRIAL_NOTHING);
+	assert_int_equal(with_engine(800, HOPE), FM_TRIAL_BEGIN);
 }
 
 static void only_what_lasts_and_costs_is_tried(void **state)
 {
 	start();
 	for (int k = 0; k < 9; k++) {
-		assert_int_equal(with_engine(900, false), FM_TRIAL_NOTHING);
-		assert_int_equal(with_engine(900, true), FM_TRIAL_NOTHING);
+		assert_int_equal(with_engine(900, 0), FM_TRIAL_NOTHING);
+		assert_int_equal(with_engine(900, HOPE), FM_TRIAL_NOTHING);
 	}
 	for (int k = 0; k < 9; k++)
-		assert_int_equal(with_engine(200, true), FM_TRIAL_NOTHING);
+		assert_int_equal(with_engine(200, HOPE), FM_TRIAL_NOTHING);
+	begin();
+}
+
+static void what_is_hoped_for_adds_up(void **state)
+{
+	start();
+	assert_int_equal(with_engine(900, 2 * HOPE), FM_TRIAL_BEGIN);
+	start();
+	assert_int_equal(with_engine(900, HOPE), FM_TRIAL_NOTHING);
+	assert_int_equal(with_engine(900, 0), FM_TRIAL_NOTHING);
+	assert_int_equal(with_engine(200, 2 * HOPE), FM_TRIAL_NOTHING);
 	begin();
 }
 
@@ -102,7 +114,7 @@ static void begin_without_rest(void)
 	for (int k = 0; k < 2; k++) {
 		now.loads += 12000;
 		now.missing = 110;
-		assert_int_equal(with_engine(950, true),
+		assert_int_equal(with_engine(950, HOPE),
 				 k ? FM_TRIAL_BEGIN : FM_TRIAL_NOTHING);
 	}
 }
@@ -152,7 +164,7 @@ static unsigned next_trial(void)
 {
 	unsigned n = 1;
 
-	while (with_engine(800, true) != FM_TRIAL_BEGIN)
+	while (with_engine(800, HOPE) != FM_TRIAL_BEGIN)
 		n++;
 	return n;
 }
@@ -193,7 +205,7 @@ static void what_is_long_ago_is_forgiven(void **state)
 	assert_int_equal(next_trial(), MINUTE);
 	lose();
 	for (unsigned k = 0; k < 13 * MINUTE; k++)
-		assert_int_equal(with_engine(100, false), FM_TRIAL_NOTHING);
+		assert_int_equal(with_engine(100, 0), FM_TRIAL_NOTHING);
 	begin();
 	lose();
 	assert_int_equal(next_trial(), MINUTE);
@@ -226,7 +238,7 @@ static void of_many_alike_each_is_to_blame(void **state)
 /* The engine, on trial: two seconds of hope, then it has to be better. */
 static void the_engine_is_tried(void **state)
 {
-	struct fm_trial_second s = { .ms = 1000, .hope = true, .room = ROOM };
+	struct fm_trial_second s = { .ms = 1000, .hope = HOPE, .room = ROOM };
 	unsigned n = 0;
 
 	start();
@@ -250,6 +262,7 @@ FM_UNIT(trial)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_what_lasts_and_costs_is_tried),
+		cmocka_unit_test(what_is_hoped_for_adds_up),
 		cmocka_unit_test(the_kernel_keeps_what_it_serves_better),
 		cmocka_unit_test(what_is_read_again_ends_it_soon),
 		cmocka_unit_test(who_gets_further_keeps_it),
