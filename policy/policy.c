@@ -315,19 +315,6 @@ static int order_all(struct fm_set *set)
 	return n;
 }
 
-/* All of a heap is stored to, and it is written to make room alone: what is
- * written before is mostly stored to again, and each page costs a fault. */
-static void order_heap(struct fm_set *set)
-{
-	struct fm_policy *p = &set->defaults;
-
-	if (!set->process.heap || fm_option_said(set, "wb-high") ||
-	    fm_option_said(set, "wb-low"))
-		return;
-	p->wb_high = fm_tune.heap_wb_high;
-	p->wb_low = fm_tune.heap_wb_low;
-}
-
 static bool skipped(const struct fm_set *set)
 {
 	const char *exe;
@@ -368,7 +355,6 @@ static struct fm_set *build(void)
 	take_log_level(set, true);
 	take_env(set);
 	take_overrides(set);
-	order_heap(set);
 	order_all(set);
 	set->least_size = least_size(set);
 	find_state_dir(set);

@@ -15,6 +15,7 @@
 #include "probe.h"
 #include "shares.h"
 #include "standby.h"
+#include "victims.h"
 #include "writeback/writeback.h"
 
 #define BATCH 64
@@ -40,6 +41,7 @@ struct batch {
 	unsigned pool;     /* that is being asked */
 	uint64_t most;     /* pages that it may give, and */
 	uint64_t gave;     /* has given, into standby as well */
+	struct fm_victims v; /* to be written first */
 };
 
 static FM_FAULT bool is_gone(const struct batch *b, unsigned k)
@@ -120,7 +122,7 @@ static FM_FAULT void batch_flush(struct batch *b)
 /* The arrays need not be zeroed. */
 static FM_FAULT void batch_begin(struct batch *b)
 {
-	b->n = b->dirty = 0;
+	b->n = b->dirty = b->v.n = 0;
 	b->lazy = b->pages = b->gave = 0;
 	b->most = UINT64_MAX;
 }
@@ -176,6 +178,33 @@ static FM_FAULT void consider_unit(struct batch *b, struct fm_evict_list *l,
 	b->pages += n ? (uint64_t)n : fm_standby_trim();
 }
 
+/* Page i of m, which is locked: into the batch, or e back into its queue. */
+static FM_FAULT void consider_page(struct batch *b, struct fm_evict_list *l,
+				   struct fm_map *m, uint64_t i, uint64_t e)
+{
+	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
+	int why = fm_drop_forbidden(m, i, p);
+
+	if ((why == 0 || why == -EAGAIN) && cache_stays(m, i, why == -EAGAIN) &&
+	    why == 0)
+		why = -EBUSY;
+	if (why == 0) {
+		batch_add(b, m, i,
+			  !(e & FM_EVICT_PART) && fm_lazyfree_wanted(m, i, p));
+		return;
+	}
+	if (why == -EAGAIN && fm_victims_add(&b->v, m, i, e)) {
+		b->gave++;
+		return;
+	}
+	if (why == -ENOENT)
+		fm_entry_forget(m, i);
+	else
+		fm_evict_return(l, e);
+	b->dirty += why == -EAGAIN;
+	fm_page_unlock(p);
+}
+
 /* Put what entry e stands for into the batch, or e back into its queue. False:
  * it stood for nothing here. */
 static FM_FAULT bool consider(struct batch *b, struct fm_evict_list *l,
@@ -184,7 +213,6 @@ static FM_FAULT bool consider(struct batch *b, struct fm_evict_list *l,
 	uint64_t i;
 	struct fm_map *m = fm_entry_map(e, &i);
 	_Atomic uint8_t *p;
-	int why;
 
 	if (!m)
 		return false;
@@ -206,21 +234,7 @@ static FM_FAULT bool consider(struct batch *b, struct fm_evict_list *l,
 		fm_page_unlock(p);
 		return true;
 	}
-	why = fm_drop_forbidden(m, i, p);
-	if ((why == 0 || why == -EAGAIN) && cache_stays(m, i, why == -EAGAIN) &&
-	    why == 0)
-		why = -EBUSY;
-	if (why == 0) {
-		batch_add(b, m, i,
-			  !(e & FM_EVICT_PART) && fm_lazyfree_wanted(m, i, p));
-		return true;
-	}
-	if (why == -ENOENT)
-		fm_entry_forget(m, i);
-	else
-		fm_evict_return(l, e);
-	b->dirty += why == -EAGAIN;
-	fm_page_unlock(p);
+	consider_page(b, l, m, i, e);
 	return true;
 }
 
@@ -230,7 +244,7 @@ static FM_FAULT void evict_pool(unsigned s, struct batch *b, uint64_t want)
 	uint64_t budget = fm_least(4 * BATCH, fm_evict_entries(s, b->pool, p));
 	unsigned looked = 0;
 
-	while (budget && b->n + b->pages < want && b->n < BATCH &&
+	while (budget && b->n + b->pages + b->v.n < want && b->n < BATCH &&
 	       b->gave < b->most && looked++ < MOST_LOOKED) {
 		struct fm_evict_list *l = fm_evict_victims(s, b->pool, p);
 		uint64_t e;
@@ -247,7 +261,7 @@ static FM_FAULT void evict_shard(unsigned s, struct batch *b, uint64_t want)
 {
 	uint64_t asked = 0;
 
-	while (b->n + b->pages < want) {
+	while (b->n + b->pages + b->v.n < want) {
 		b->gave = 0;
 		b->pool = fm_shares_victim(s, fm_entry_shards(), asked,
 					   &b->most);
@@ -260,6 +274,29 @@ static FM_FAULT void evict_shard(unsigned s, struct batch *b, uint64_t want)
 			return;
 		asked |= 1ull << b->pool;
 	}
+}
+
+static FM_FAULT void consider_written(struct batch *b, uint64_t e)
+{
+	uint64_t i;
+	struct fm_map *m = fm_entry_map(e, &i);
+
+	if (m)
+		consider(b, fm_entry_list(m, i, fm_mode(m, i) & PM_MAIN,
+					  fm_entry_kind(e)), e);
+}
+
+/* What was dirty is written, and leaves, unless it has been stored to since. */
+static FM_FAULT void leave_written(struct batch *b)
+{
+	const unsigned n = b->v.n;
+
+	fm_victims_write(&b->v);
+	for (unsigned k = 0; k < n; k++)
+		consider_written(b, b->v.entry[k]);
+	b->v.n = 0;
+	if (b->n)
+		batch_flush(b);
 }
 
 /* A page that the kernel might have taken: now it goes for good. False: it is
@@ -322,6 +359,8 @@ FM_FAULT uint64_t fm_cache_evict(uint64_t want)
 		b.dirty = 0;
 		if (b.n)
 			batch_flush(&b);
+		if (b.v.n)
+			leave_written(&b);
 		total += b.pages;
 		trim_lazy(&b, s);
 	}

@@ -22,9 +22,12 @@ static FM_FAULT int64_t to_free(void)
 	return (int64_t)(fm_cache_limit() / fm_tune.evictor_free);
 }
 
+/* What is written when it leaves takes a device, and the thread that faults
+ * would wait for it. */
 static FM_FAULT bool evictor_is_small(void)
 {
-	return fm_cache_limit() < fm_tune.cache_large;
+	return fm_cache_limit() < fm_tune.cache_large &&
+	       atomic_load_explicit(&fm_dirty_heap, memory_order_relaxed) <= 0;
 }
 
 static FM_FAULT int64_t available(void)

@@ -196,9 +196,12 @@ static void follow_limit(void)
 		fm_shrink_idle();
 }
 
-static uint64_t dirty_now(void)
+/* A heap's pages are written when they leave (victims.h): all of it is dirty,
+ * always, and that hinders nobody until there is next to nothing else. */
+static uint64_t dirty_now(bool scarce)
 {
-	int64_t n = atomic_load(&fm_dirty_total);
+	int64_t n = atomic_load(&fm_dirty_total) -
+		    (scarce ? 0 : atomic_load(&fm_dirty_heap));
 
 	return n > 0 ? (uint64_t)n * FM_PAGE : 0;
 }
@@ -299,7 +302,8 @@ static uint64_t adjust_budget(uint64_t late)
 	atomic_store(&all, budget.all);
 	used = fm_budget_used(&budget, fm_ghost_evicted());
 	dirty = fm_budget_dirty(&budget);
-	urgent = fm_budget_drowns(&budget, mem_monitor_held(), dirty_now());
+	urgent = fm_budget_drowns(&budget, mem_monitor_held(),
+				  dirty_now(fm_budget_short(&budget)));
 	fm_unlock(&lock);
 	fm_wb_allow(dirty, urgent);
 	allow_lazy(lazy);

@@ -30,6 +30,7 @@ FM_INODE_TABLE(files_by_inode, 10);
 static uint32_t next_gen = 1;
 static _Atomic uint32_t published;
 _Atomic int64_t fm_dirty_total;
+_Atomic int64_t fm_dirty_heap;
 _Atomic uint8_t fm_placeholders;
 
 FM_FAULT struct fm_file *fm_file_at(uint32_t id)
@@ -127,6 +128,14 @@ int fm_file_grow_leaves(struct fm_file *f, uint64_t first, uint64_t count)
 	return 0;
 }
 
+static FM_FAULT void dirty_add(const struct fm_file *f, int64_t n)
+{
+	atomic_fetch_add_explicit(&fm_dirty_total, n, memory_order_relaxed);
+	if (f->ephemeral)
+		atomic_fetch_add_explicit(&fm_dirty_heap, n,
+					  memory_order_relaxed);
+}
+
 /* Counters first, bit second: the index never claims less than the truth. */
 FM_FAULT void fm_dirty_set(struct fm_file *f, uint64_t page)
 {
@@ -139,7 +148,7 @@ FM_FAULT void fm_dirty_set(struct fm_file *f, uint64_t page)
 	if (atomic_load_explicit(&l->dirty[i / 64], memory_order_relaxed) & bit)
 		return;
 	atomic_fetch_add(&l->ndirty, 1);
-	atomic_fetch_add_explicit(&fm_dirty_total, 1, memory_order_relaxed);
+	dirty_add(f, 1);
 	atomic_fetch_or(&l->dirty[i / 64], bit);
 	if (!atomic_load_explicit(&f->wb->dirty_since_ms, memory_order_relaxed))
 		atomic_store(&f->wb->dirty_since_ms, fm_now_ms());
@@ -154,7 +163,7 @@ FM_FAULT void fm_dirty_clear(struct fm_file *f, uint64_t page)
 	if (!(atomic_fetch_and(&l->dirty[i / 64], ~bit) & bit))
 		return;
 	atomic_fetch_sub(&l->ndirty, 1);
-	atomic_fetch_sub_explicit(&fm_dirty_total, 1, memory_order_relaxed);
+	dirty_add(f, -1);
 }
 
 static uint64_t next_in_leaf(struct fm_leaf *l, uint64_t i, uint64_t end)

@@ -133,6 +133,7 @@ uint64_t fm_dirty_next(struct fm_file *f, uint64_t page, uint64_t end);
 /* [any] Pages that may be dirty. */
 int64_t fm_dirty_count(struct fm_file *f);
 extern _Atomic int64_t fm_dirty_total;
+extern _Atomic int64_t fm_dirty_heap; /* of these, of an ephemeral file */
 
 /* [fault] May it have holes, as far as its blocks tell? */
 bool fm_is_sparse(const struct stat *st);

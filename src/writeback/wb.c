@@ -547,6 +547,24 @@ static FM_FAULT void write_range(struct wb *w, struct fm_file *f,
 	wb_reap(w, 0);
 }
 
+/* Pages that leave once they are written: neighbours in one write, of one
+ * mapping each. */
+static FM_FAULT void write_victims(struct wb *w, struct fm_map *const *map,
+				   const uint64_t *index, unsigned n)
+{
+	struct fm_span s;
+	unsigned k;
+
+	for (; n; map += k, index += k, n -= k) {
+		for (k = 1; k < n && map[k] == *map &&
+			    index[k] == *index + k;)
+			k++;
+		fm_span_of(&s, *map, *index, k);
+		submit_span(w, &s, false);
+	}
+	wb_reap(w, 0);
+}
+
 /* The next store to page i, which is locked, will be seen. -EBUSY: a system
  * call is storing into it; by force it gets EFAULT unless it is done. */
 static int shut_page(struct fm_map *m, uint64_t i, bool force)
@@ -655,24 +673,33 @@ static FM_FAULT uint64_t most_flying(enum fm_wb_way way, unsigned most)
 				   UINT64_MAX;
 }
 
+/* Those of one call. */
+static FM_FAULT int wb_begin(struct wb *w, struct fm_file *f, bool many,
+			     enum fm_wb_way way, unsigned most)
+{
+	const int d = take_runs(w, many);
+
+	w->inflight = 0;
+	w->flying = 0;
+	w->most_flying = most_flying(way, most);
+	w->nqueued = 0;
+	w->err = 0;
+	w->pages = w->cleaned = 0;
+	w->way = way;
+	w->wait = way & FM_WB_WAIT;
+	see_need(w, f);
+	w->ring = fm_ring_get();
+	return d;
+}
+
 FM_FAULT int fm_wb_some_of(struct fm_file *f, uint64_t first, uint64_t end,
 			   enum fm_wb_way way, unsigned most,
 			   unsigned *ret_pages)
 {
 	struct wb w;
-	int d = take_runs(&w,
-			  (way & FM_WB_WAIT) && fm_dirty_count(f) > RUNS);
+	int d = wb_begin(&w, f, (way & FM_WB_WAIT) && fm_dirty_count(f) > RUNS,
+			 way, most);
 
-	w.inflight = 0;
-	w.flying = 0;
-	w.most_flying = most_flying(way, most);
-	w.nqueued = 0;
-	w.err = 0;
-	w.pages = w.cleaned = 0;
-	w.way = way;
-	w.wait = way & FM_WB_WAIT;
-	see_need(&w, f);
-	w.ring = fm_ring_get();
 	write_range(&w, f, first, end, most);
 	fm_ring_put(w.ring);
 	if (d >= 0)
@@ -680,6 +707,17 @@ FM_FAULT int fm_wb_some_of(struct fm_file *f, uint64_t first, uint64_t end,
 	if (ret_pages)
 		*ret_pages += w.cleaned;
 	return w.err;
+}
+
+FM_FAULT void fm_wb_victims(struct fm_map *const *map, const uint64_t *index,
+			    unsigned n)
+{
+	struct wb w;
+
+	wb_begin(&w, map[0]->file, false, FM_WB_TRY, n);
+	w.sheds = false; /* whoever chose them sees that they leave */
+	write_victims(&w, map, index, n);
+	fm_ring_put(w.ring);
 }
 
 static int write_all(struct fm_file *f, uint64_t first, uint64_t end,
@@ -720,73 +758,6 @@ int fm_wb_ahead(struct fm_file *f, bool wait)
 {
 	fm_wb_conclude();
 	return wb_write_file(f, FM_WB_AHEAD | (wait ? FM_WB_WAIT : FM_WB_TRY));
-}
-
-/*
- * The program also uses read(2) or write(2) on this file. A direct write that
- * collides with a buffered read leaves the old data in the page cache (the
- * kernel says so in its log), so from now on write-back goes through the page
- * cache as well. Direct writes in flight are waited for.
- */
-void fm_file_mixed(struct fm_file *f)
-{
-	if (atomic_load(&f->wb->mixed))
-		return;
-	atomic_store(&f->wb->buffered, true);
-	fm_wb_file(f);
-	atomic_store(&f->wb->mixed, true); /* until now everybody waits */
-}
-
-int fm_wb_each(int (*fn)(struct fm_file *f))
-{
-	int err = 0;
-	uint64_t old;
-
-	for (uint32_t id = 0; id < fm_file_top(); id++) {
-		struct fm_file *f;
-		unsigned e;
-		int one;
-
-		fm_block_signals(&old);
-		e = fm_epoch_enter();
-		f = fm_file_at(id);
-		one = f && !f->ephemeral && fm_dirty_count(f) ? fn(f) : 0;
-		fm_epoch_leave(e);
-		fm_restore_signals(&old);
-		if (!err)
-			err = one;
-	}
-	return err;
-}
-
-_Atomic bool fm_fds_shared;
-
-void fm_engine_flush_all(void)
-{
-	if (fm_active())
-		fm_wb_each(fm_wb_file);
-}
-
-void fm_engine_flush_for_others(void)
-{
-	if (!atomic_load(&fm_fds_shared))
-		atomic_store(&fm_fds_shared, true);
-	fm_engine_flush_all();
-}
-
-int fm_wb_sync(struct fm_file *f)
-{
-	struct fm_io io = { .file = f, .op = FM_FSYNC, .buffered = true };
-	long res;
-
-	FM_BLOCK_SIGNALS();
-	res = fm_io_once(&io);
-	return (int)res;
-}
-
-int fm_wb_error(struct fm_file *f)
-{
-	return -(int)atomic_exchange(&f->wb->err, 0);
 }
 
 void fm_wb_runs_reset(void)

@@ -55,6 +55,11 @@ void fm_wb_check(void);
 /* [fault] A faulting thread found nothing clean: write a few dirty pages
  * itself (only pages that it can lock at once). Returns how many are clean. */
 unsigned fm_wb_some(void);
+/* [fault] Write pages that eviction has chosen, of one file, in the order of
+ * the file, each locked and dirty, none in flight. Unlocks them; then waits, in
+ * an epoch of the caller's. What is stored to meanwhile stays dirty. */
+void fm_wb_victims(struct fm_map *const *map, const uint64_t *index,
+		   unsigned n);
 /* [fault] So many pages that write-back had cleaned ahead of need are stored to
  * again. tight: eviction has found nothing clean. */
 void fm_wb_again(uint64_t pages);

@@ -28,6 +28,9 @@ struct fm_span {
  * dirty behind it, up to i + max at most. Unlocks it. */
 void fm_span_take(struct fm_span *s, struct fm_map *m, uint64_t i,
 		  uint64_t max);
+/* [fault] The same of n pages from i on, FM_SPAN at most, all locked and dirty,
+ * none in flight. */
+void fm_span_of(struct fm_span *s, struct fm_map *m, uint64_t i, uint64_t n);
 bool fm_span_has(const struct fm_span *s, uint64_t k);
 
 enum fm_wb_way {       /* bits: */

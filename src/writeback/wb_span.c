@@ -120,6 +120,28 @@ static FM_FAULT void unlock_all(const struct fm_span *s)
 		fm_page_unlock(state_of(s, k));
 }
 
+/* Over what is not mapped protection passes without an error. */
+static FM_FAULT void protect_span(struct fm_span *s)
+{
+	if (fm_file_torn(s->m->file) ||
+	    (s->protect && fm_uffd_protect(fm_map_addr(s->m, s->i),
+					   s->n << FM_PAGE_SHIFT, true)))
+		protect_each(s);
+}
+
+FM_FAULT void fm_span_of(struct fm_span *s, struct fm_map *m, uint64_t i,
+			 uint64_t n)
+{
+	*s = (struct fm_span){ .m = m, .i = i };
+	for (uint64_t k = 0; k < n; k++) {
+		take_page(s, k);
+		if (!wb_span_shut(s, k))
+			leave_page(s, k);
+	}
+	protect_span(s);
+	unlock_all(s);
+}
+
 FM_FAULT void fm_span_take(struct fm_span *s, struct fm_map *m, uint64_t i,
 			   uint64_t max)
 {
@@ -144,10 +166,6 @@ FM_FAULT void fm_span_take(struct fm_span *s, struct fm_map *m, uint64_t i,
 		if (k >= stop || !wb_span_reach(s, s->n, k))
 			break;
 	}
-	/* Over what is not mapped protection passes without an error. */
-	if (fm_file_torn(m->file) ||
-	    (s->protect && fm_uffd_protect(fm_map_addr(m, i),
-					   s->n << FM_PAGE_SHIFT, true)))
-		protect_each(s);
+	protect_span(s);
 	unlock_all(s);
 }

@@ -34,9 +34,11 @@ static FM_FAULT uint32_t put_off(uint32_t percent)
 		       percent;
 }
 
+/* What is written to make room alone is written when it leaves (cache.c). */
 static FM_FAULT bool above(uint32_t percent)
 {
-	int64_t dirty = atomic_load(&fm_dirty_total) * 100;
+	int64_t dirty = (atomic_load(&fm_dirty_total) -
+			 atomic_load(&fm_dirty_heap)) * 100;
 	int64_t limit = (int64_t)fm_cache_limit();
 	uint32_t high = fm_policy_default()->wb_high;
 
@@ -129,6 +131,16 @@ static FM_FAULT unsigned write_file_some(uint32_t id, enum fm_wb_way way,
 	return pages;
 }
 
+/* For others, who need memory at once, the heap's file as well. */
+static unsigned write_file_ahead(uint32_t id)
+{
+	FM_IN_EPOCH();
+	struct fm_file *f = fm_file_at(id);
+
+	return !f || (f->ephemeral && !fm_wb_urgent()) ?
+		       0 : write_file_some(id, FM_WB_BACKGROUND, 2048);
+}
+
 FM_FAULT unsigned fm_wb_some(void)
 {
 	uint32_t top = fm_file_top();
@@ -153,7 +165,7 @@ static void flush_down(const struct fm_policy *p)
 		unsigned pages = 0;
 
 		for (uint32_t k = 0; k < top; k++)
-			pages += write_file_some(k, FM_WB_BACKGROUND, 2048);
+			pages += write_file_ahead(k);
 		fm_wb_conclude();
 		fm_demote_queue_serve();
 		idle = pages ? 0 : idle + 1;
@@ -204,6 +216,7 @@ static void wb_thread_reset(void)
 	atomic_store(&started, false);
 	fm_event_reset(&fm_wb_kicked);
 	atomic_store(&fm_dirty_total, 0);
+	atomic_store(&fm_dirty_heap, 0);
 	fm_wb_runs_reset();
 	fm_wb_most_reset();
 }
