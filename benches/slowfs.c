@@ -171,6 +171,15 @@ static int fs_fsync(const char *path, int only_data, struct fuse_file_info *fi)
 	return result(only_data ? fdatasync((int)fi->fh) : fsync((int)fi->fh));
 }
 
+/* Nothing is kept back; but whoever closes a descriptor waits for the answer,
+ * as with sshfs and NFS, where SLOWFS_FLUSH is set. */
+static int fs_flush(const char *path, struct fuse_file_info *fi)
+{
+	(void)path;
+	(void)fi;
+	return getenv("SLOWFS_FLUSH") ? 0 : -ENOSYS;
+}
+
 static int fs_unlink(const char *path)
 {
 	return result(unlinkat(dir, inside(path), 0));
@@ -211,9 +220,9 @@ static const struct fuse_operations operations = {
 	.init = fs_init, .getattr = fs_getattr, .readdir = fs_readdir,
 	.open = fs_open, .create = fs_create, .release = fs_release,
 	.read = fs_read, .write = fs_write, .truncate = fs_truncate,
-	.fallocate = fs_fallocate, .fsync = fs_fsync, .unlink = fs_unlink,
-	.rename = fs_rename, .mkdir = fs_mkdir, .rmdir = fs_rmdir,
-	.chmod = fs_chmod,
+	.fallocate = fs_fallocate, .fsync = fs_fsync, .flush = fs_flush,
+	.unlink = fs_unlink, .rename = fs_rename, .mkdir = fs_mkdir,
+	.rmdir = fs_rmdir, .chmod = fs_chmod,
 };
 
 int main(int argc, char **argv)
