@@ -55,129 +55,114 @@ FM_FAULT int fm_apart(void (*fn)(void *arg), void *arg)
 	return pid < 0 ? (int)pid : 0;
 }
 
-/* ---- a thread of the moment ---------------------------------------------- */
+/* ---- a thread that stays ------------------------------------------------ */
 
 /*
  * To leave the program's descriptors the kernel copies the first 64 of them and
  * closes the copies (CLOSE_RANGE_UNSHARE from 0 on, too), and file systems of a
  * server are told of each that is closed (FUSE, NFS: flush): a round trip each,
  * what has been written goes out, and where the server is silent it does not
- * end. So that is done once, by a thread that stays; those of the moment are
- * made by it and share its table, which is empty.
+ * end. So that is done once, by a thread that stays, and does what the others
+ * ask. While it is busy, or waits for a name that nobody answers, who asks has
+ * a thread of the moment, as where there is none.
  */
 
 #define CLOSE_RANGE_OWN 2 /* ABI: CLOSE_RANGE_UNSHARE, Linux 5.9 */
 #define FLAGS                                                           \
 	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | \
-	 CLONE_SYSVSEM | CLONE_PARENT_SETTID)
+	 CLONE_SYSVSEM | CLONE_VFORK | CLONE_PARENT_SETTID)
 
 struct ask {
-	struct work work;
-	bool leaves; /* the program's descriptors, itself */
-	char *stack;
-	void *tls;   /* of who asks, who sleeps meanwhile */
-	_Atomic uint32_t *tid;
-	_Atomic uint32_t answer; /* futex */
+	const struct work *work;
+	_Atomic uint32_t done; /* futex */
 };
 
-enum { ASKED, REFUSED, DONE }; /* answer */
-
 static _Atomic(struct ask *) wanted;
+static _Atomic bool busy;
 static struct fm_event bell;
-static _Atomic int maker; /* its number, */
+static _Atomic int stays; /* the number of that thread, */
 enum { NOBODY = 0, BEING_MADE = -1 };
 
-static void apart_answer(struct ask *a, uint32_t what)
+/* Once it is done, `a` may be gone. */
+static void apart_do(struct ask *a)
 {
-	atomic_store(&a->answer, what);
-	fm_futex_wake(&a->answer, 1);
+	atomic_store(&busy, true);
+	a->work->fn(a->work->arg);
+	atomic_store(&busy, false);
+	atomic_store(&a->done, 1);
+	fm_futex_wake(&a->done, 1);
 }
 
-static void apart_run(void *arg)
-{
-	struct ask *a = arg;
-
-	if (a->leaves)
-		fm_sys3(SYS_close_range, 0, ~0u, CLOSE_RANGE_OWN);
-	a->work.fn(a->work.arg);
-	apart_answer(a, DONE);
-}
-
-/* Once it runs, `a` may be gone. */
-static void apart_make_one(struct ask *a)
-{
-	if (fm_sys_clone_on(FLAGS | CLONE_SETTLS, a->stack + STACK, apart_run,
-			    a, a->tid, a->tls) < 0)
-		apart_answer(a, REFUSED);
-}
-
-static void *apart_maker(void *arg)
+static void *apart_thread(void *arg)
 {
 	fm_thread_begin("fastmap-apart");
 	fm_sys3(SYS_close_range, 0, ~0u, CLOSE_RANGE_OWN);
 	fm_thread_fds_leave();
-	atomic_store(&maker, (int)fm_sys_gettid());
+	atomic_store(&stays, (int)fm_sys_gettid());
 	for (;;) {
 		const uint32_t seen = fm_event_seen(&bell);
 		struct ask *a = atomic_exchange(&wanted, NULL);
 
 		if (a)
-			apart_make_one(a);
+			apart_do(a);
 		else
 			fm_event_wait_alone(&bell, seen, NULL);
 	}
 	return arg;
 }
 
-static bool have_maker(void)
+static bool have_one(void)
 {
-	int is = atomic_load(&maker);
+	int is = atomic_load(&stays);
 
 	if (is > 0 && fm_thread_is(is))
 		return true;
 	if (is == BEING_MADE ||
-	    !atomic_compare_exchange_strong(&maker, &is, BEING_MADE))
+	    !atomic_compare_exchange_strong(&stays, &is, BEING_MADE))
 		return false;
-	if (!fm_thread_create(apart_maker, NULL))
+	if (!fm_thread_create(apart_thread, NULL))
 		return true;
-	atomic_store(&maker, NOBODY);
+	atomic_store(&stays, NOBODY);
 	return false;
 }
 
-/* Not taken: it has ended, or hangs where it leaves the descriptors. */
+/* Not taken: it has ended, or waits where it leaves the descriptors, or for
+ * what another has asked. */
 static bool ask_taken_back(struct ask *a)
 {
 	struct ask *is = a;
 
-	return atomic_load(&a->answer) == ASKED &&
-	       atomic_compare_exchange_strong(&wanted, &is, NULL);
+	return atomic_compare_exchange_strong(&wanted, &is, NULL);
 }
 
-static bool run_by_maker(struct ask *a)
+static bool run_by_one_that_stays(const struct work *w)
 {
 	const struct timespec soon = fm_timespec_ms(FM_SECOND_MS / 50);
-	struct ask *none = NULL;
+	struct ask *none = NULL, a = { .work = w };
 
-	if (!have_maker() ||
-	    !atomic_compare_exchange_strong(&wanted, &none, a))
+	if (!have_one() || atomic_load(&busy) ||
+	    !atomic_compare_exchange_strong(&wanted, &none, &a))
 		return false;
 	fm_event_raise(&bell);
-	while (atomic_load(&a->answer) == ASKED)
-		if (fm_futex_wait(&a->answer, ASKED, &soon) == -ETIMEDOUT &&
-		    ask_taken_back(a))
+	while (!atomic_load(&a.done))
+		if (fm_futex_wait(&a.done, 0, &soon) == -ETIMEDOUT &&
+		    ask_taken_back(&a))
 			return false;
-	return atomic_load(&a->answer) == DONE;
+	return true;
 }
 
-static bool run_by_one_of_ours(struct ask *a)
+/* ---- a thread of the moment ---------------------------------------------- */
+
+static void without_fds(void *arg)
 {
-	a->leaves = true;
-	return fm_sys_clone_on(FLAGS | CLONE_VFORK, a->stack + STACK,
-			       apart_run, a, a->tid, NULL) > 0;
+	const struct work *w = arg;
+
+	fm_sys3(SYS_close_range, 0, ~0u, CLOSE_RANGE_OWN);
+	w->fn(w->arg);
 }
 
 /* Who lists the threads finds it for a moment after it has done its work. */
-static void wait_until_gone(uint32_t tid)
+static void wait_until_gone(int tid)
 {
 	while (!fm_sys3(SYS_tgkill, fm_sys_getpid(), tid, 0))
 		fm_sys0(SYS_sched_yield);
@@ -187,18 +172,18 @@ static void wait_until_gone(uint32_t tid)
  * thread-local storage. */
 static bool run_beside(const struct work *w, _Atomic uint32_t *tid)
 {
-	struct ask a = { .work = *w, .stack = fm_sys_anon(STACK), .tid = tid,
-			 .tls = (void *)fm_arch_thread_pointer() };
-	bool done;
+	char *stack = fm_sys_anon(STACK);
+	long r;
 
-	if (!a.stack)
+	if (!stack)
 		return false;
 	atomic_store(tid, FM_THREAD_BEING_MADE);
-	done = run_by_maker(&a) || run_by_one_of_ours(&a);
-	if (done)
-		wait_until_gone(atomic_load(tid));
-	fm_sys_munmap(a.stack, STACK);
-	return done;
+	r = fm_sys_clone_on(FLAGS, stack + STACK, without_fds, (void *)w, tid,
+			    NULL);
+	if (r > 0)
+		wait_until_gone((int)r);
+	fm_sys_munmap(stack, STACK);
+	return r > 0;
 }
 
 void fm_apart_from_fds(void (*fn)(void *arg), void *arg)
@@ -206,7 +191,7 @@ void fm_apart_from_fds(void (*fn)(void *arg), void *arg)
 	const struct work w = { fn, arg, 0 };
 	_Atomic uint32_t *tid = fm_sys_confined() ? NULL :
 						    fm_thread_fds_leave();
-	bool done = tid && run_beside(&w, tid);
+	bool done = tid && (run_by_one_that_stays(&w) || run_beside(&w, tid));
 
 	if (tid)
 		fm_thread_fds_back();
@@ -217,19 +202,20 @@ void fm_apart_from_fds(void (*fn)(void *arg), void *arg)
 /* Before it is needed: the server may be silent then. */
 static void apart_beside(void)
 {
-	have_maker();
+	have_one();
 }
 
 static int apart_start(void)
 {
-	have_maker();
+	have_one();
 	return 0;
 }
 
 static void apart_forked(void)
 {
-	atomic_store(&maker, NOBODY);
+	atomic_store(&stays, NOBODY);
 	atomic_store(&wanted, NULL);
+	atomic_store(&busy, false);
 	fm_event_reset(&bell);
 }
 
