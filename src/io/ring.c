@@ -69,7 +69,8 @@ static FM_FAULT bool ring_begin(struct fm_ring *r, struct fm_io *io)
 	}
 }
 
-/* Queue without entering the kernel. */
+/* Queue without entering the kernel. Counted at once: the ring may be found to
+ * be gone at the next one. */
 static FM_FAULT void ring_queue(struct fm_ring *r, struct fm_io **ios,
 				unsigned n)
 {
@@ -79,12 +80,13 @@ static FM_FAULT void ring_queue(struct fm_ring *r, struct fm_io **ios,
 		ios[i]->done = false;
 		fm_answers_begin(ios[i]);
 		fm_device_begin(ios[i]);
-		if (ring_begin(r, ios[i]))
+		if (ring_begin(r, ios[i])) {
 			queued++;
-		else
+			r->inflight++;
+		} else {
 			r->early++;
+		}
 	}
-	r->inflight += queued;
 	if (queued && (ios[0]->op != FM_READ || !ios[0]->nowait))
 		fill_to_plug(r, queued);
 }
@@ -107,15 +109,15 @@ static FM_FAULT unsigned ring_reap_ready(struct fm_ring *r)
 
 /* ---- a ring that the program has closed -------------------------------- */
 
-/* What the kernel has not taken. The no-ops that fill a submission up carry
- * no I/O. */
+/* What the kernel has not taken, or not been told of yet. The no-ops that fill
+ * a submission up carry no I/O. */
 static FM_FAULT unsigned not_taken(struct fm_ring *r, struct fm_io **ios)
 {
 	struct io_uring_sq *sq = &r->ring.sq;
 	unsigned at = __atomic_load_n(sq->khead, __ATOMIC_ACQUIRE);
 	unsigned n = 0;
 
-	for (; at != *sq->ktail && n < FM_RING_DEPTH; at++) {
+	for (; at != sq->sqe_tail && n < FM_RING_DEPTH; at++) {
 		struct io_uring_sqe *sqe =
 			&sq->sqes[sq->array[at & sq->ring_mask]];
 
