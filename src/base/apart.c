@@ -67,7 +67,6 @@ FM_FAULT int fm_apart(void (*fn)(void *arg), void *arg)
  * a thread of the moment, as where there is none.
  */
 
-#define CLOSE_RANGE_OWN 2 /* ABI: CLOSE_RANGE_UNSHARE, Linux 5.9 */
 #define FLAGS                                                           \
 	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | \
 	 CLONE_SYSVSEM | CLONE_VFORK | CLONE_PARENT_SETTID)
@@ -81,7 +80,7 @@ static _Atomic(struct ask *) wanted;
 static _Atomic bool busy;
 static struct fm_event bell;
 static _Atomic int stays; /* the number of that thread, */
-enum { NOBODY = 0, BEING_MADE = -1 };
+enum { NOBODY = 0, BEING_MADE = -1, NEVER = -2 };
 
 /* Once it is done, `a` may be gone. */
 static void apart_do(struct ask *a)
@@ -96,8 +95,10 @@ static void apart_do(struct ask *a)
 static void *apart_thread(void *arg)
 {
 	fm_thread_begin("fastmap-apart");
-	fm_sys3(SYS_close_range, 0, ~0u, CLOSE_RANGE_OWN);
-	fm_thread_fds_leave();
+	if (!fm_thread_fds_leave_for_good()) {
+		atomic_store(&stays, NEVER);
+		return arg;
+	}
 	atomic_store(&stays, (int)fm_sys_gettid());
 	for (;;) {
 		const uint32_t seen = fm_event_seen(&bell);
@@ -117,7 +118,7 @@ static bool have_one(void)
 
 	if (is > 0 && fm_thread_is(is))
 		return true;
-	if (is == BEING_MADE ||
+	if (is == BEING_MADE || is == NEVER ||
 	    !atomic_compare_exchange_strong(&stays, &is, BEING_MADE))
 		return false;
 	if (!fm_thread_create(apart_thread, NULL))
@@ -157,7 +158,7 @@ static void without_fds(void *arg)
 {
 	const struct work *w = arg;
 
-	fm_sys3(SYS_close_range, 0, ~0u, CLOSE_RANGE_OWN);
+	fm_thread_fds_close();
 	w->fn(w->arg);
 }
 

@@ -65,16 +65,13 @@ char *fm_arena_text(struct fm_arena *a, const char *s, size_t n)
 	return p;
 }
 
-#define CLOSE_RANGE_OWN 2 /* ABI: CLOSE_RANGE_UNSHARE, Linux 5.9 */
-
 static _Thread_local struct fm_kept_files *kept;
 
 bool fm_read_keep(struct fm_kept_files *k)
 {
 	k->n = 0; /* not what the thread of the process before a fork had */
-	if (fm_sys3(SYS_close_range, 0, ~0u, CLOSE_RANGE_OWN))
+	if (!fm_thread_fds_leave_for_good())
 		return false;
-	fm_thread_fds_leave();
 	kept = k;
 	return true;
 }

@@ -210,6 +210,21 @@ bool fm_thread_being_made(void)
 	return false;
 }
 
+#define CLOSE_RANGE_OWN 2 /* ABI: CLOSE_RANGE_UNSHARE, Linux 5.9 */
+
+bool fm_thread_fds_close(void)
+{
+	return !fm_sys3(SYS_close_range, 0, ~0u, CLOSE_RANGE_OWN);
+}
+
+bool fm_thread_fds_leave_for_good(void)
+{
+	if (!fm_thread_fds_close())
+		return false;
+	fm_thread_fds_leave();
+	return true;
+}
+
 _Atomic uint32_t *fm_thread_fds_leave(void)
 {
 	if (!self || self->without_fds)

@@ -53,6 +53,12 @@ struct timespec fm_timespec_ms(uint64_t ms);
  * its state is `running`. */
 void fm_thread_leaves(const _Atomic int *state, int running);
 
+/* [any] The calling thread gets a table of descriptors of its own, which is
+ * empty. False where the kernel has no such call, or refuses it. */
+bool fm_thread_fds_close(void);
+/* [any] The same for good: one of ours counts as one without the program's from
+ * then on. */
+bool fm_thread_fds_leave_for_good(void);
 /* In place of a number, before the kernel writes it: a thread is there before
  * its number is. */
 #define FM_THREAD_BEING_MADE UINT32_MAX

@@ -11,7 +11,7 @@ void fm_apart_from_fds(void (*fn)(void *arg), void *arg)
 	fn(arg);
 }
 
-_Atomic uint32_t *fm_thread_fds_leave(void)
+bool fm_thread_fds_leave_for_good(void)
 {
-	return NULL;
+	return false;
 }

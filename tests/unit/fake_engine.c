@@ -586,9 +586,9 @@ bool fm_thread_without_fds(void)
 	return false;
 }
 
-_Atomic uint32_t *fm_thread_fds_leave(void)
+bool fm_thread_fds_leave_for_good(void)
 {
-	return NULL;
+	return false;
 }
 
 bool fm_heap_wanted(void)
