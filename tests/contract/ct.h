@@ -292,7 +292,7 @@ CT_UNUSED static int ct_in_file(int fd, off_t off)
 }
 
 /* How a child ended: its exit status, or minus its signal. Who does not end is
- * killed, so that no run hangs. */
+ * killed, so that no run hangs; its core says where it stood. */
 CT_UNUSED static int ct_ended(pid_t pid)
 {
 	struct pollfd p = { .fd = (int)ct_raw(SYS_pidfd_open, pid, 0, 0, 0),
@@ -302,8 +302,11 @@ CT_UNUSED static int ct_ended(pid_t pid)
 
 	while (p.fd >= 0 && r == -EINTR)
 		r = ct_raw(SYS_poll, (long)&p, 1, CT_PATIENCE, 0);
-	if (r == 0)
+	if (r == 0) {
+		kill(pid, SIGABRT);
+		ct_raw(SYS_poll, (long)&p, 1, CT_PATIENCE / 8, 0);
 		kill(pid, SIGKILL);
+	}
 	if (p.fd >= 0)
 		ct_raw(SYS_close, p.fd, 0, 0, 0);
 	while (waitpid(pid, &status, 0) < 0)
