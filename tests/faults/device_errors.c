@@ -259,6 +259,9 @@ static void reads_fail(void)
 	own[70 * PAGE + 9] = 0x33;
 	own[71 * PAGE + 9] = 0x34;
 	own[90 * PAGE] = 0x35;
+	/* Whoever serves it, and has read the rest of it meanwhile. */
+	madvise(p + 96 * PAGE, 160 * PAGE, MADV_DONTNEED);
+	posix_fadvise(fd, 96 * PAGE, 160 * PAGE, POSIX_FADV_DONTNEED);
 	command("read");
 	say_load("C23 load", p, 100 * PAGE);
 	say_store("C23 store", p, 102 * PAGE + 3);
