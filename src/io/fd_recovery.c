@@ -30,25 +30,24 @@ FM_FAULT void fm_recovery_tell(const char *what, int err)
 
 /* ---- from the guardian ------------------------------------------------- */
 
-FM_FAULT bool fm_recover_fd(_Atomic int *number, int was, unsigned what)
+FM_FAULT int fm_recover_fd(_Atomic int *number, int was, unsigned what)
 {
 	const bool place = what >= FM_BACKUP_PLACE;
 	int fd;
 
 	if (fm_table_is_other())
-		return false;
+		return 1;
 	FM_HOLD(&lock);
 	fd = atomic_load(number);
 	if (fd == was) {
 		fd = fm_backup_getfd(what);
-		if (fd >= 0 || !place) /* else it is opened anew */
-			fm_recovery_tell(place ? "claims" : "userfaultfd", fd);
 		if (fd >= 0) {
+			fm_recovery_tell(place ? "claims" : "userfaultfd", fd);
 			fm_fd_forget(was);
 			atomic_store(number, fd);
 		}
 	}
-	return fd >= 0;
+	return fd < 0 ? fd : 0;
 }
 
 static FM_FAULT bool is_right(int fd, const struct fm_file *f)

@@ -23,9 +23,9 @@ static inline bool fm_is_lost(long err)
 }
 
 /* [fault] A new number for what the guardian keeps (FM_BACKUP_...), whose
- * number was `was`. True: there is one, try again. `number`: where it is
- * kept. */
-bool fm_recover_fd(_Atomic int *number, int was, unsigned what);
+ * number was `was`; `number`: where it is kept. 0: there is one, try again;
+ * -errno; 1: it is not in the calling thread's table. */
+int fm_recover_fd(_Atomic int *number, int was, unsigned what);
 
 /* [fault] The descriptor of a file, without io_uring. */
 struct fm_file;

@@ -76,7 +76,12 @@ FM_FAULT void fm_uffd_set_fd(int fd)
 
 FM_FAULT bool fm_uffd_lost(int was)
 {
-	return fm_recover_fd(&uffd, was, FM_BACKUP_UFFD);
+	const int err = fm_recover_fd(&uffd, was, FM_BACKUP_UFFD);
+
+	/* What serves nothing misses nothing: who kept it may have ended. */
+	if (err < 0 && fm_active())
+		fm_recovery_tell("userfaultfd", err);
+	return !err;
 }
 
 FM_FAULT const struct fm_uffd_caps *fm_uffd_caps(void)

@@ -50,7 +50,7 @@ int fm_place_fd(unsigned k)
 	const int fd = places[k].fd;
 
 	if (fd < 0 || !fm_sys_may_ask() || fm_fd_still_ours(fd) ||
-	    fm_recover_fd(&places[k].fd, fd, FM_BACKUP_PLACE + k))
+	    !fm_recover_fd(&places[k].fd, fd, FM_BACKUP_PLACE + k))
 		return places[k].fd;
 	return -1;
 }
