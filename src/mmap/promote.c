@@ -30,7 +30,6 @@
 #include "base/epoch.h"
 #include "base/life.h"
 #include "base/log.h"
-#include "base/pause.h"
 #include "base/proc.h"
 #include "base/sys.h"
 #include "base/tables.h"
@@ -315,6 +314,22 @@ static int quiet(struct take *t)
 
 /* ---- the change -------------------------------------------------------- */
 
+/* For the way back, before the first is laid: what may be refused is refused
+ * here. Locked it would count twice. */
+static int promote_keep_all(struct take *t)
+{
+	int err = 0;
+
+	for (unsigned k = 0; k < t->n && !err; k++) {
+		struct part *p = &t->v[k];
+
+		if (p->r.pinned)
+			fm_sys2(SYS_munlock, p->r.start, len_of(&p->r));
+		err = fm_trap_keep(&p->trap, p->r.start);
+	}
+	return err;
+}
+
 static int promote_lay_all(struct take *t)
 {
 	int err = 0;
@@ -343,28 +358,27 @@ static int all_on_device(struct take *t)
 	return err < 0 ? (int)err : 0;
 }
 
-/* As demote.c's lay_one, once others have been laid. */
-static void put_back(struct take *t, const struct part *p)
+static void put_back(struct take *t, struct part *p)
 {
-	const struct fm_wait w = fm_wait_for(fm_tune.patience_ms);
-	struct fm_kmap k = fm_kmap_of(p->m);
-	int err = fm_kernel_map(t->f, &k);
+	const struct fm_krange *r = &p->r;
+	int err = fm_trap_back(&p->trap, r->start, &t->room);
 
-	while (err && (fm_vma_room_give(&t->room) || fm_wait_on(&w)))
-		err = fm_kernel_map(t->f, &k);
 	if (err)
 		fm_log(FM_LOG_ERROR, "%s: a mapping is gone: it could not be "
 		       "put back, errno %d", t->f->path, -err);
-	fm_krange_edit_ends(p->edit, (void *)p->r.start, len_of(&p->r), err);
-	if (!err && p->r.pinned)
-		fm_krange_unlocked((void *)p->r.start, len_of(&p->r));
+	fm_krange_edit_ends(p->edit, (void *)r->start, len_of(r), err);
 }
 
 static void promote_give_up(struct take *t)
 {
-	for (unsigned k = 0; k < t->n; k++)
-		if (t->v[k].laid)
-			put_back(t, &t->v[k]);
+	for (unsigned k = 0; k < t->n; k++) {
+		struct part *p = &t->v[k];
+
+		if (p->laid)
+			put_back(t, p);
+		if (p->r.pinned)
+			fm_krange_unlocked((void *)p->r.start, len_of(&p->r));
+	}
 	promote_unpublish(t);
 	fm_peers_gave_up(t->f);
 }
@@ -430,6 +444,8 @@ static int promote_change(struct take *t)
 	if (!err)
 		err = quiet(t);
 	t->step = err ? t->step : "laying or writing it";
+	if (!err)
+		err = promote_keep_all(t);
 	if (!err)
 		err = promote_lay_all(t);
 	if (!err)

@@ -3,8 +3,10 @@
 
 #include <sys/mman.h>
 
+#include "base/pause.h"
 #include "base/sys.h"
 #include "base/types.h"
+#include "base/vma_room.h"
 #include "engine.h"
 #include "map/map.h"
 #include "tunables.h"
@@ -78,8 +80,7 @@ int fm_trap_make(struct fm_trap *t, uintptr_t for_addr, size_t len, int prot)
 	char *p = fm_sys_far(room, PROT_NONE);
 	int err;
 
-	t->at = NULL;
-	t->len = len;
+	*t = (struct fm_trap){ .len = len };
 	if (fm_is_err(p))
 		return (int)(intptr_t)p;
 	skip = (for_addr - (uintptr_t)p) & (FM_HUGE - 1);
@@ -97,7 +98,31 @@ void fm_trap_free(struct fm_trap *t)
 {
 	if (t->at)
 		fm_sys_munmap(t->at, t->len);
-	t->at = NULL;
+	if (t->kept)
+		fm_sys_munmap(t->kept, t->len);
+	t->at = t->kept = NULL;
+}
+
+static void *trap_move(const void *from, size_t old_len, size_t len, void *to)
+{
+	return (void *)fm_sys5(SYS_mremap, from, old_len, len,
+			       MREMAP_MAYMOVE | MREMAP_FIXED, to);
+}
+
+int fm_trap_keep(struct fm_trap *t, uintptr_t from)
+{
+	char *far = fm_sys_far(t->len, PROT_NONE);
+	void *p;
+
+	if (fm_is_err(far))
+		return (int)(intptr_t)far;
+	p = trap_move((void *)from, 0, t->len, far);
+	if (fm_is_err(p)) {
+		fm_sys_munmap(far, t->len);
+		return (int)(intptr_t)p;
+	}
+	t->kept = far;
+	return 0;
 }
 
 int fm_trap_lay(struct fm_trap *t, uintptr_t to)
@@ -111,4 +136,18 @@ int fm_trap_lay(struct fm_trap *t, uintptr_t to)
 		return (int)(intptr_t)p;
 	t->at = NULL;
 	return fm_uffd_lay((void *)to, t->len);
+}
+
+int fm_trap_back(struct fm_trap *t, uintptr_t to, struct fm_vma_room *room)
+{
+	const struct fm_wait w = fm_wait_for(fm_tune.patience_ms);
+	void *p;
+
+	do
+		p = trap_move(t->kept, t->len, t->len, (void *)to);
+	while (fm_is_err(p) && (fm_vma_room_give(room) || fm_wait_on(&w)));
+	if (fm_is_err(p))
+		return (int)(intptr_t)p;
+	t->kept = NULL;
+	return 0;
 }

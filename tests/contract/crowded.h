@@ -27,7 +27,7 @@ static void give_back(size_t n)
 		munmap(last[--taken % LAST], PAGE);
 }
 
-static void take(size_t but)
+CT_UNUSED static void take(size_t but)
 {
 	char *p;
 
