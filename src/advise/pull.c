@@ -188,6 +188,7 @@ static void *pull_thread(void *arg)
 	for (;;) {
 		const uint32_t seen = fm_event_seen(&p->bell);
 
+		fm_thread_obey();
 		if (pull_next(p))
 			pull_piece(p);
 		else if ((atomic_load(&leaving) ||

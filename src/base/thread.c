@@ -89,7 +89,7 @@ static void end_if_told(void)
 	fm_sys1(SYS_exit, 0);
 }
 
-static void carry_out(void)
+void fm_thread_obey(void)
 {
 	uint32_t n = atomic_load(&order);
 
@@ -102,10 +102,10 @@ static void carry_out(void)
 	fm_futex_wake(&carried, 1);
 }
 
-static void thread_obey(void)
+static void end_or_obey(void)
 {
 	end_if_told();
-	carry_out();
+	fm_thread_obey();
 }
 
 /* An order that comes when it has been looked for and nobody sleeps yet is not
@@ -117,11 +117,11 @@ int fm_thread_wait(_Atomic uint32_t *word, uint32_t val,
 
 	if (self)
 		atomic_store(&self->sleeps, word);
-	thread_obey();
+	end_or_obey();
 	r = fm_futex_wait(word, val, timeout);
 	if (self)
 		atomic_store(&self->sleeps, NULL);
-	thread_obey();
+	end_or_obey();
 	return r;
 }
 
@@ -166,9 +166,9 @@ int fm_thread_poll(struct pollfd *p, unsigned n, int ms)
 	long got;
 
 	p[n] = (struct pollfd){ .fd = atomic_load(&bell), .events = POLLIN };
-	thread_obey();
+	end_or_obey();
 	got = fm_sys_poll(p, n + 1, ms);
-	thread_obey();
+	end_or_obey();
 	if (got <= 0)
 		return (int)got;
 	rang(p[n].revents);
@@ -327,7 +327,7 @@ int fm_thread_order(uint32_t n)
 	int left;
 
 	atomic_store(&order, n);
-	carry_out();
+	fm_thread_obey();
 	r = bell_rings();
 	for (;;) {
 		uint32_t seen = atomic_load(&carried);
@@ -374,7 +374,7 @@ static void thread_main(void *arg)
 	self = arg;
 	fm_tls_begin();
 	fm_signals_blocked = true; /* for good: sections need no system call */
-	thread_obey();
+	end_or_obey();
 	FM_UP_EACH(thread_begins, tell)
 		tell();
 	self->fn(self->arg);

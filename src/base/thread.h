@@ -48,6 +48,9 @@ int fm_thread_wait(_Atomic uint32_t *word, uint32_t val,
 		   const struct timespec *timeout);
 int fm_thread_poll(struct pollfd *p, unsigned n, int ms);
 void fm_thread_sleep_ms(uint64_t ms);
+/* [any] Carry out an order, if there is one: who has always more to do and does
+ * not wait. */
+void fm_thread_obey(void);
 struct timespec fm_timespec_ms(uint64_t ms);
 /* [any] Wait for a thread that has been told to end, up to 100 ms: as long as
  * its state is `running`. */

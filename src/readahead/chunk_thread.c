@@ -247,6 +247,7 @@ static void *reader(void *arg)
 		uint32_t seen = fm_event_seen(&fm_chunk_bell);
 		bool left = feed_wants();
 
+		fm_thread_obey();
 		chunk_thread_submit_queued(r);
 		land_all(); /* what was done at submission */
 		if (fm_ring_inflight(r)) {

@@ -164,6 +164,7 @@ static void flush_down(const struct fm_policy *p)
 		uint32_t top = fm_file_top();
 		unsigned pages = 0;
 
+		fm_thread_obey();
 		for (uint32_t k = 0; k < top; k++)
 			pages += write_file_ahead(k);
 		fm_wb_conclude();
