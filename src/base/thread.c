@@ -513,8 +513,10 @@ int fm_thread_create(void *(*fn)(void *), void *arg)
 		atomic_store(&t->sleeps, NULL);
 		t->without_fds = false;
 		atomic_store(&t->moment, 0);
-		/* Before it inherits what an order may be about to change. */
-		atomic_store(&t->done, atomic_load(&order));
+		/* Before it inherits what an order may be about to change, or
+		 * what one of ours has, which has not heard it yet. */
+		atomic_store(&t->done,
+			     atomic_load(self ? &self->done : &order));
 		err = make_masked(t);
 		t->taken = false;
 	}

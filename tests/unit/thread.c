@@ -2,7 +2,7 @@
 /* A thread of ours that takes the place of one that has ended finds its
  * thread-local variables as they are at the start, in memory that is locked,
  * too. An order reaches who polls for ever, also from one that has another
- * table of descriptors. */
+ * table of descriptors, and who is made meanwhile. */
 #include "unit.h"
 
 #include <linux/close_range.h>
@@ -77,7 +77,8 @@ static void *gives_orders(void *arg)
 		close_range(0, ~0u, CLOSE_RANGE_UNSHARE);
 		fm_thread_fds_leave();
 	}
-	atomic_store(&left, fm_thread_order(ORDER + (arg != NULL)));
+	atomic_store(&left,
+		     fm_thread_order(ORDER + (unsigned)atomic_load(&ended)));
 	atomic_store(&took_ms, (int)(fm_now_ms() - begin));
 	atomic_fetch_add(&ended, 1);
 	return NULL;
@@ -111,12 +112,51 @@ static void test_ordered(void **state)
 	assert_true(fm_thread_end_all(SOON_MS));
 }
 
+/* ---- who is made meanwhile ----------------------------------------------- */
+
+static _Atomic int obeyed;
+
+static void thread_obeyed(void)
+{
+	atomic_fetch_add(&obeyed, 1);
+}
+
+FM_UP(thread_ordered, thread_obeyed)
+
+static void *obeys(void *arg)
+{
+	for (;;)
+		fm_thread_sleep_ms(1);
+	return arg;
+}
+
+static void *makes_one_first(void *arg)
+{
+	while (!atomic_load(&obeyed))
+		usleep(100);
+	fm_thread_create(obeys, NULL);
+	return obeys(arg);
+}
+
+/* By one of ours that has not heard the order: it has what that one has. */
+static void test_made_meanwhile(void **state)
+{
+	if (geteuid())
+		skip();
+	atomic_store(&obeyed, 0);
+	assert_int_equal(fm_thread_create(makes_one_first, NULL), 0);
+	order_from(NULL);
+	assert_int_equal(atomic_load(&obeyed), 3);
+	assert_true(fm_thread_end_all(SOON_MS));
+}
+
 FM_UNIT(thread)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_used_again),
 		cmocka_unit_test(test_locked),
 		cmocka_unit_test(test_ordered),
+		cmocka_unit_test(test_made_meanwhile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
