@@ -68,8 +68,11 @@ static int pull_touch(const struct puller *p, uintptr_t page)
 	char *view = pull_view(p);
 	int err = fm_krange_view(p->now.id, page, view);
 
-	if (err)
-		return err;
+	/* By an older kernel there may be nothing now where it was to lie. */
+	if (err) {
+		pull_view_back(view);
+		return -ESTALE;
+	}
 	fm_sys_madvise(view, FM_PAGE, MADV_SEQUENTIAL);
 	err = fm_sys_madvise(view, FM_PAGE, MADV_HUGEPAGE);
 	if (!err)

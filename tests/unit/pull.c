@@ -118,6 +118,25 @@ static void what_has_gone_is_left_alone(void **state)
 	assert_int_equal(resident(), 0);
 }
 
+/* Replaced behind our back: of what lies there no view can be had. It stays as
+ * it is, and that is no refusal of the kernel's. */
+static void what_has_been_replaced_is_left_alone(void **state)
+{
+	struct fm_krange r = range(true, PROT_READ);
+
+	if (resident() || !fm_pull_may(&r, LEN))
+		skip();
+	assert_ptr_equal(mmap(p, LEN, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+			 p);
+	assert_true(fm_pull(&r, r.start, r.end));
+	usleep(20000);
+	assert_int_equal(resident(), 0);
+	assert_true(fm_pull_may(&r, LEN));
+	assert_ptr_equal(mmap(p, LEN, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0),
+			 p);
+}
+
 static void what_may_be_stored_to_is_not_read_so(void **state)
 {
 	struct fm_krange r = range(true, PROT_READ | PROT_WRITE);
@@ -134,6 +153,7 @@ FM_UNIT(pull)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_asked_for_comes),
 		cmocka_unit_test(what_has_gone_is_left_alone),
+		cmocka_unit_test(what_has_been_replaced_is_left_alone),
 		cmocka_unit_test(what_may_be_stored_to_is_not_read_so),
 	};
 
