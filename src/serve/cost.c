@@ -118,14 +118,14 @@ struct fm_costs fm_cost(const struct fm_cost_facts *f)
 	};
 }
 
-bool fm_cost_kernel_less(const struct fm_costs *c)
-{
-	return c->kernel < c->engine - c->engine / 4;
-}
-
 uint32_t fm_cost_kernel_saves(const struct fm_costs *c)
 {
 	return c->kernel < c->engine ?
 		       (uint32_t)((c->engine - c->kernel) * THOUSAND /
 				  c->engine) : 0;
+}
+
+bool fm_cost_kernel_less(const struct fm_costs *c)
+{
+	return fm_cost_kernel_saves(c) > fm_tune.serve_lost_much;
 }

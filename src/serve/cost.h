@@ -77,10 +77,10 @@ uint64_t fm_cost_holes_end(uint64_t mapped, const struct fm_hole_price *p);
 uint64_t fm_cost_counts(uint32_t lost);
 /* [plain] Is that too much to start anything for it, as far as is known? */
 bool fm_cost_too_small(uint64_t bytes);
-/* [plain] Is the kernel's cost less by a quarter and more? */
-bool fm_cost_kernel_less(const struct fm_costs *c);
 /* [plain] Thousandths of the engine's cost that the kernel would save. */
 uint32_t fm_cost_kernel_saves(const struct fm_costs *c);
+/* [plain] Are these a quarter, or more? */
+bool fm_cost_kernel_less(const struct fm_costs *c);
 /* [plain] Does what is in use fit into what the kernel would have? */
 bool fm_cost_fits(const struct fm_cost_facts *f);
 /* [plain] Has the engine been waited for as long as the kernel takes to read
