@@ -93,6 +93,19 @@ static void what_is_short(void **state)
 	assert_false(kernels(600, 0));
 }
 
+/* What is hoped to be saved, and what is worth a change, are one figure. */
+static void what_is_worth_a_change(void **state)
+{
+	const struct fm_costs c = { .engine = 1000, .kernel = 800 };
+	const uint32_t usual = fm_tune.serve_lost_much;
+
+	assert_int_equal(fm_cost_kernel_saves(&c), 200);
+	assert_false(fm_cost_kernel_less(&c));
+	fm_tune.serve_lost_much = 199;
+	assert_true(fm_cost_kernel_less(&c));
+	fm_tune.serve_lost_much = usual;
+}
+
 /* Of a file where groups of 16 and more save three misses of four. */
 static void near_each_other(void)
 {
@@ -244,6 +257,7 @@ FM_UNIT(cost)
 		cmocka_unit_test_setup(what_it_comes_to, begin),
 		cmocka_unit_test_setup(reading_it_anew_has_to_pay, begin),
 		cmocka_unit_test_setup(what_is_short, begin),
+		cmocka_unit_test(what_is_worth_a_change),
 		cmocka_unit_test_setup(sizes_that_are_extreme, begin),
 		cmocka_unit_test_setup(an_engine_starts_for_what_is_worth_it,
 				       begin),
