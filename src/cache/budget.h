@@ -109,8 +109,8 @@ uint64_t fm_budget_balance(struct fm_budget *b, uint64_t held, uint64_t ours,
 			   uint64_t theirs);
 
 /* After fm_budget_balance: total of lazy pages that were to be stored to. A
- * lazy page is as good as one of the cache only to who reads it: it is loaded
- * anew for a store. */
+ * lazy page is as good as one of the cache only to who reads it: one that is
+ * stored to was written for nothing, and may have to be loaded anew. */
 void fm_budget_stores(struct fm_budget *b, uint64_t stores);
 
 /* Before fm_budget_balance: growing totals of evicted pages that could not be

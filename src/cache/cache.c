@@ -299,23 +299,25 @@ static FM_FAULT void leave_written(struct batch *b)
 		batch_flush(b);
 }
 
-/* A page that the kernel might have taken: now it goes for good. False: it is
- * locked. */
-static FM_FAULT bool consider_lazy(struct batch *b, uint64_t e)
+enum lazy_entry { LAZY_LEAVES, LAZY_STALE, LAZY_LOCKED };
+
+/* A page that the kernel might have taken: now it goes for good. */
+static FM_FAULT enum lazy_entry consider_lazy(struct batch *b, uint64_t e)
 {
 	uint64_t i;
 	struct fm_map *m = fm_entry_map(e, &i);
 	_Atomic uint8_t *p = m ? fm_file_page(m->file, m->pgoff + i) : NULL;
 
 	if (!m)
-		return true;
+		return LAZY_STALE;
 	if (!fm_page_trylock(p))
-		return !fm_mode_lazy(fm_mode(m, i));
-	if (fm_map_current(m, i) && fm_mode_lazy(fm_mode(m, i)))
+		return fm_mode_lazy(fm_mode(m, i)) ? LAZY_LOCKED : LAZY_STALE;
+	if (fm_map_current(m, i) && fm_mode_lazy(fm_mode(m, i))) {
 		batch_add(b, m, i, false);
-	else
-		fm_page_unlock(p);
-	return true;
+		return LAZY_LEAVES;
+	}
+	fm_page_unlock(p);
+	return LAZY_STALE;
 }
 
 static FM_FAULT void trim_lazy(struct batch *b, unsigned shard)
@@ -323,9 +325,14 @@ static FM_FAULT void trim_lazy(struct batch *b, unsigned shard)
 	uint64_t e;
 
 	for (int k = 0; k < 2 * BATCH && b->n < BATCH &&
-			fm_lazyfree_pop(shard, fm_entry_shards(), &e); k++)
-		if (!consider_lazy(b, e))
+			fm_lazyfree_pop(shard, fm_entry_shards(), &e); k++) {
+		enum lazy_entry is = consider_lazy(b, e);
+
+		if (is == LAZY_LOCKED)
 			fm_lazyfree_push(shard, e);
+		else if (is == LAZY_STALE)
+			fm_lazyfree_stale();
+	}
 	if (b->n)
 		batch_flush(b);
 }

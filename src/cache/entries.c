@@ -150,6 +150,8 @@ static FM_FAULT void sweep_lazy(unsigned shard)
 	for (int k = 0; k < 4 && fm_lazyfree_sweep(shard, &e, &mark); k++)
 		if (stands(e, mark))
 			fm_lazyfree_push(shard, e);
+		else
+			fm_lazyfree_stale();
 }
 
 FM_FAULT void fm_cache_requeue(struct fm_map *m, uint64_t i)

@@ -87,7 +87,7 @@ FM_FAULT void fm_cache_charge(struct fm_file *f, uint64_t n)
 static void shrink_lazy(void)
 {
 	for (uint64_t was = UINT64_MAX, now;
-	     fm_lazyfree_over() && (now = fm_lazyfree_pages()) < was;
+	     fm_lazyfree_over() && (now = fm_lazyfree_entries()) < was;
 	     was = now) {
 		FM_IN_EPOCH();
 

@@ -21,6 +21,8 @@ static struct sweep {
 } sweep[FM_LAZYFREE_SHARDS];
 static _Atomic uint64_t allowed; /* pages */
 static _Atomic uint64_t stores, firm, may_be;
+/* Entries whose page is not lazy any more, as far as that was counted. */
+static _Atomic uint64_t stale;
 
 void fm_lazyfree_allow(uint64_t bytes)
 {
@@ -33,13 +35,36 @@ static FM_FAULT uint64_t lazyfree_most(void)
 	return atomic_load_explicit(&allowed, memory_order_relaxed);
 }
 
-FM_FAULT uint64_t fm_lazyfree_pages(void)
+static FM_FAULT uint64_t stale_now(void)
+{
+	return atomic_load_explicit(&stale, memory_order_relaxed);
+}
+
+static FM_FAULT uint64_t lazyfree_less(uint64_t n, uint64_t less)
+{
+	return n > less ? n - less : 0;
+}
+
+FM_FAULT uint64_t fm_lazyfree_entries(void)
 {
 	uint64_t n = 0;
 
 	for (unsigned s = 0; s < FM_LAZYFREE_SHARDS; s++)
 		n += fm_queue_len(&lazy[s]);
 	return n;
+}
+
+FM_FAULT uint64_t fm_lazyfree_pages(void)
+{
+	return lazyfree_less(fm_lazyfree_entries(), stale_now());
+}
+
+FM_FAULT void fm_lazyfree_stale(void)
+{
+	uint64_t n = stale_now();
+
+	while (n && !atomic_compare_exchange_weak(&stale, &n, n - 1))
+		;
 }
 
 FM_FAULT uint64_t fm_lazyfree_room(void)
@@ -89,7 +114,10 @@ FM_FAULT void fm_lazyfree_push(unsigned shard, uint64_t entry)
 
 FM_FAULT bool fm_lazyfree_pop(unsigned shard, unsigned shards, uint64_t *ret)
 {
-	return fm_queue_len(&lazy[shard]) > lazyfree_most() / shards &&
+	const uint64_t n = fm_queue_len(&lazy[shard]);
+
+	return lazyfree_less(n, stale_now() / shards) >
+		       lazyfree_most() / shards &&
 	       fm_queue_pop(&lazy[shard], ret);
 }
 
@@ -118,6 +146,7 @@ static FM_FAULT void drop_lazy(struct fm_map *m, uint64_t i)
 	fm_cache_drop(m, i, 1);
 	fm_ghost_add(m, i);
 	fm_ghost_pass(1);
+	fm_count(&stale, 1);
 }
 
 /* How many pages before page i have been brought in, and are still there. */
@@ -150,10 +179,26 @@ FM_FAULT void fm_lazyfree_pass(struct fm_map *m, uint64_t i, bool store)
 			break;
 		}
 		fm_ghost_add(m, k);
+		fm_count(&stale, 1);
 		fm_zap_page(&d, m, k);
 	}
 	fm_zap_now(&d);
 	fm_ghost_pass(k - i - 1);
+}
+
+FM_FAULT bool fm_lazyfree_tells(void)
+{
+	return fm_uffd_caps()->user_only && !fm_sys_confined();
+}
+
+FM_FAULT bool fm_lazyfree_take(struct fm_map *m, uint64_t i, void *buf)
+{
+	if (fm_sys_vm_copy(SYS_process_vm_readv, buf, fm_map_addr(m, i),
+			   FM_PAGE) != FM_PAGE)
+		return false;
+	drop_lazy(m, i);
+	fm_count(&stores, 1);
+	return true;
 }
 
 static FM_FAULT bool lazyfree_any(struct fm_map *m, uint64_t i, uint64_t n)
@@ -188,6 +233,7 @@ static FM_FAULT void drop_gone(struct fm_zap_batch *d, struct fm_map *m,
 	}
 	fm_ghost_add(m, i);
 	fm_ghost_pass(1);
+	fm_count(&stale, 1);
 	fm_zap_page(d, m, i);
 }
 
@@ -230,4 +276,5 @@ void fm_lazyfree_reset(void)
 		atomic_store(&sweep[s].left, 0);
 		atomic_store(&sweep[s].at, 0);
 	}
+	atomic_store(&stale, 0);
 }

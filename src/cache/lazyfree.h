@@ -8,8 +8,9 @@
  *
  * PM_PRESENT | PM_LAZY: the page shows what the file has, is write-protected
  * and clean, or is gone. Whoever drops copies because the file changes finds it
- * present. Whoever wants the bytes must not rely on it: a fault on one, and a
- * system call that is to use one, loads it anew. It must never become writable,
+ * present. Whoever wants the bytes must not rely on it: a system call that is
+ * to use one loads it anew, and so does a fault, unless it is a store and the
+ * kernel hands out a copy (fm_lazyfree_take). It must never become writable,
  * nor can it be looked at in memory that is not registered with userfaultfd,
  * where it would be zeros once it has been taken.
  *
@@ -26,8 +27,10 @@
 void fm_lazyfree_allow(uint64_t bytes);
 /* Lazy pages, those that the kernel has taken since included. */
 uint64_t fm_lazyfree_pages(void);
-/* [plain] How many lazy pages were to be stored to, and were loaded anew for
- * that: a growing total. */
+/* And of the pages that were loaded anew since. */
+uint64_t fm_lazyfree_entries(void);
+/* [plain] How many lazy pages were to be stored to, and came into the cache
+ * again for that: a growing total. */
 uint64_t fm_lazyfree_stores(void);
 /* [plain] Growing totals of pages that were evicted: those that could not be
  * lazy, and those that could, whether or not any may be now. */
@@ -42,6 +45,9 @@ bool fm_lazyfree_over(void);
 bool fm_lazyfree_wanted(struct fm_map *m, uint64_t i, _Atomic uint8_t *p);
 
 void fm_lazyfree_push(unsigned shard, uint64_t entry);
+/* An entry that was popped, or swept, and is not pushed again: its page has
+ * been loaded anew since. */
+void fm_lazyfree_stale(void);
 /* The oldest entry of a shard, if there are more than may be. */
 bool fm_lazyfree_pop(unsigned shard, unsigned shards, uint64_t *ret);
 
@@ -62,6 +68,14 @@ bool fm_lazyfree_sweep(unsigned shard, uint64_t *ret, uint8_t *mark);
  * page, storing, or by system calls, goes on: as many as have been passed are
  * dropped along with it, or each would be read alone. */
 void fm_lazyfree_pass(struct fm_map *m, uint64_t i, bool store);
+/* May fm_lazyfree_take be asked? Where a system call's fault is served as the
+ * program's are, it would wait for who holds the lock; a sandbox may end the
+ * process for the call. */
+bool fm_lazyfree_tells(void);
+/* As fm_lazyfree_pass, for a store alone: the bytes of page i into buf, if it
+ * is still there, and it is dropped. False: the kernel has taken it, and
+ * nothing has happened. */
+bool fm_lazyfree_take(struct fm_map *m, uint64_t i, void *buf);
 /* Which of the pages [i, i + n) has the kernel taken? They are present no more.
  * The caller holds no lock among them but that of page `mine`. */
 void fm_lazyfree_look(struct fm_map *m, uint64_t i, uint64_t n, uint64_t mine);

@@ -229,6 +229,15 @@ static FM_FAULT int make_writable(struct fm_map *m, uint64_t i,
 
 /* ---- loads ------------------------------------------------------------ */
 
+static FM_FAULT void count_fault(struct fm_map *m, bool write, bool present)
+{
+	struct fm_file_stats *st = m->file->st;
+
+	fm_count(&m->faults, 1);
+	fm_count(present ? &st->faults_wp :
+		 write   ? &st->faults_write : &st->faults_read, 1);
+}
+
 /* The kernel lets an access that finds no memory try again, after it has ended
  * somebody. Returns for how long it has been so. */
 static FM_FAULT uint64_t short_of_memory(void)
@@ -373,16 +382,35 @@ static FM_FAULT int load(struct fm_map *m, uint64_t i, bool write,
 	return err;
 }
 
-/* ---- the fault -------------------------------------------------------- */
-
-static FM_FAULT void count_fault(struct fm_map *m, bool write, bool present)
+/* What a lazy page holds is what would be read for a store to it, as long as
+ * the kernel has not taken it. The caller's lock keeps it registered: what is
+ * gone is an error here, not zeros. -EAGAIN: it is to be loaded. */
+static FM_FAULT int store_lazy(struct fm_map *m, uint64_t i,
+			       _Atomic uint8_t *p)
 {
-	struct fm_file_stats *st = m->file->st;
+	struct around b = { .lo = i, .hi = i + 1, .got = 1 };
+	int err;
 
-	fm_count(&m->faults, 1);
-	fm_count(present ? &st->faults_wp :
-		 write   ? &st->faults_write : &st->faults_read, 1);
+	if (!m->shared || atomic_load(&m->aliased) || !fm_lazyfree_tells())
+		return -EAGAIN;
+	err = fm_load_allocate(m->file, m->pgoff + i, p);
+	if (err)
+		return err;
+	fm_cache_charge(m->file, 1);
+	b.b = fm_bounce_get();
+	if (fm_lazyfree_take(m, i, b.b->mem)) {
+		count_fault(m, true, true);
+		mark_dirty(m->file, m->pgoff + i, p);
+		install_around(m, i, true, &b);
+	} else {
+		fm_cache_uncharge(m->file, 1);
+		err = -EAGAIN;
+	}
+	fm_bounce_put(b.b);
+	return err;
 }
+
+/* ---- the fault -------------------------------------------------------- */
 
 /* Somebody's access. */
 struct access {
@@ -421,8 +449,12 @@ static FM_FAULT int resolve(struct fm_map *m, uint64_t i,
 {
 	uint8_t mode = fm_mode(m, i);
 	bool write = acc->write;
+	int err;
 
 	if (fm_mode_lazy(mode)) {
+		err = write && !may_be_old(acc) ? store_lazy(m, i, p) : -EAGAIN;
+		if (err != -EAGAIN)
+			return err;
 		take_lazy(m, i, write);
 	} else if (mode & PM_PRESENT) {
 		if (!write || (mode & PM_WRITABLE) || may_be_old(acc))

@@ -114,6 +114,7 @@ static void cache_json(struct fm_json *o)
 	fm_json_uint(o, "resident_bytes",
 		     (uint64_t)fm_cache_resident() * FM_PAGE);
 	fm_json_uint(o, "lazy_bytes", fm_lazyfree_pages() * FM_PAGE);
+	fm_json_uint(o, "lazy_entries", fm_lazyfree_entries());
 	fm_json_uint(o, "dirty_bytes",
 		(uint64_t)atomic_load(&fm_dirty_total) * FM_PAGE);
 	fm_json_uint(o, "evicted", fm_ghost_evicted());
