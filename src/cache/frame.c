@@ -17,8 +17,7 @@ static _Atomic unsigned held; /* frames with memory, without standby */
 static unsigned most_held; /* as of the start */
 static _Atomic unsigned may_hold;
 /* As many as transfers could fill, in this second and in the one before. */
-static _Atomic unsigned wished;
-static unsigned wished_before;
+static _Atomic unsigned wished, wished_before;
 static uint64_t wished_ms; /* when this one began */
 static _Atomic unsigned nfull; /* on the list */
 static _Atomic bool wanted; /* by a thread that cannot make one */
@@ -37,9 +36,31 @@ FM_FAULT bool fm_frame_on(void)
 	return frames[0].mem != NULL;
 }
 
+FM_FAULT uint64_t fm_frame_lent(void)
+{
+	const int64_t room =
+		(int64_t)fm_cache_limit() - fm_cache_resident();
+
+	return room > 0 ? (uint64_t)room / 2 / FM_HUGE_PAGES : 0;
+}
+
+static FM_FAULT uint64_t wished_lately(void)
+{
+	const unsigned now = atomic_load(&wished),
+		       before = atomic_load(&wished_before);
+
+	return now > before ? now : before;
+}
+
+/* As many as are wished for, while the cache has room for them. */
 FM_FAULT uint64_t fm_frame_limit(void)
 {
-	return fm_frame_on() ? may_hold - may_hold / 4 : 0;
+	const uint64_t own = may_hold - may_hold / 4, wish = wished_lately();
+	const uint64_t most = fm_least(wish - wish / 4, own + fm_frame_lent());
+
+	if (!fm_frame_on())
+		return 0;
+	return most > own ? most : own;
 }
 
 /* The right to have memory in one frame more. What is evicted or bought may
@@ -148,7 +169,7 @@ static void frame_reset(void)
 	atomic_store(&spent, 0);
 	atomic_store(&wanted, false);
 	atomic_store(&wished, 0);
-	wished_before = 0;
+	atomic_store(&wished_before, 0);
 	for (int i = 0; i < MAX_FRAMES; i++)
 		frames[i].mem = NULL;
 	fm_lock_reset(&lock);
@@ -206,24 +227,22 @@ FM_FAULT void fm_frame_wish(uint64_t n)
 				      memory_order_relaxed);
 }
 
-static unsigned wished_lately(void)
+static void wishes_age(void)
 {
 	const uint64_t now = fm_now_ms();
-	unsigned n = atomic_load(&wished);
 
-	if (now - wished_ms >= FM_SECOND_MS) {
-		wished_ms = now;
-		wished_before = n;
-		atomic_store(&wished, 0);
-	}
-	return n > wished_before ? n : wished_before;
+	if (now - wished_ms < FM_SECOND_MS)
+		return;
+	wished_ms = now;
+	atomic_store(&wished_before, atomic_exchange(&wished, 0));
 }
 
 /* The share is what any device needs. One that is far away needs more, and only
  * while something is read in order. */
 static unsigned due(uint64_t cache_bytes)
 {
-	const unsigned wish = wished_lately(), most = frame_most(cache_bytes);
+	const unsigned wish = (unsigned)wished_lately(),
+		       most = frame_most(cache_bytes);
 	const unsigned n = fm_frame_share(cache_bytes);
 
 	return wish <= n ? n : wish < most ? wish : most;
@@ -231,10 +250,12 @@ static unsigned due(uint64_t cache_bytes)
 
 uint64_t fm_frame_allow(uint64_t cache_bytes)
 {
-	unsigned n = due(cache_bytes), now = atomic_load(&may_hold);
+	unsigned n, now = atomic_load(&may_hold);
 
 	if (!fm_frame_on())
 		return 0;
+	wishes_age();
+	n = due(cache_bytes);
 	n = n < most_held ? n : most_held;
 	if (n > now || n < now - now / 4)
 		atomic_store(&may_hold, now = n);

@@ -53,6 +53,9 @@ void fm_frame_rest(void);
 bool fm_frame_on(void);
 /* Frames that transfers may fill with fresh memory. */
 uint64_t fm_frame_limit(void);
+/* How many more they may be for now, in half of what the cache has not
+ * filled yet: they become a part of it when they are mapped. */
+uint64_t fm_frame_lent(void);
 
 /* A full frame, or NULL when all are in use. May make one: nothing that others
  * wait for should be held. A thread of ours without the program's descriptors

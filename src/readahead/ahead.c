@@ -51,7 +51,7 @@ static FM_FAULT uint64_t ahead_room(const struct fm_map *m)
 
 	return fm_least(said ? said :
 			m->file->policy->map_ahead >> FM_PAGE_SHIFT,
-			fm_ahead_most());
+			fm_ahead_most() + fm_frame_lent() * FM_HUGE_PAGES);
 }
 
 static FM_FAULT uint64_t streams_lately(const struct fm_stream_set *st)

@@ -94,13 +94,27 @@ static FM_FAULT uint64_t flag_pages(struct fm_map *m, uint64_t i, uint64_t n,
 	return end;
 }
 
+/* What is under way or has landed already makes room for nobody, least of all
+ * for itself. */
+static FM_FAULT bool is_covered(const struct fm_file *f, uint64_t first,
+				uint64_t stop)
+{
+	bool is = false;
+
+	fm_lock(&fm_chunk_lock);
+	for (int k = 0; k < fm_chunk_top() && !is; k++)
+		is = fm_chunk_covers(&fm_chunks[k], f, first, stop);
+	fm_unlock(&fm_chunk_lock);
+	return is;
+}
+
 FM_FAULT long fm_chunk_read(struct fm_map *m, uint64_t i, uint64_t n,
 			    bool eager)
 {
 	struct fm_chunk *c;
 	uint64_t have, first = 0;
 
-	if (!on)
+	if (!on || is_covered(m->file, m->pgoff + i, m->pgoff + i + n))
 		return -EAGAIN;
 	c = fm_chunk_get(m->file, m->pgoff + i, n);
 	if (!c && reclaim_oldest(n > FM_CHUNK_PIECE, eager))

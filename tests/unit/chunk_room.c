@@ -4,6 +4,7 @@
 
 #define fm_cache_limit played_limit
 #include "../../src/cache/chunk_table.c"
+#include "readahead/chunk_priv.h"
 
 static uint64_t limit; /* pages */
 
@@ -13,6 +14,7 @@ uint64_t played_limit(void)
 }
 
 static struct fm_file file;
+static struct fm_file_stats stats;
 
 /* Takes chunks of n pages until there are no more. Pages in all. */
 static uint64_t taken(uint64_t n)
@@ -75,6 +77,26 @@ static void what_is_given_back_is_there(void **state)
 	}
 }
 
+/* What has landed for a reader is not thrown away for the same bytes. */
+static void what_is_there_stays(void **state)
+{
+	static struct fm_map map = { .file = &file };
+	struct fm_chunk *c;
+
+	(void)state;
+	limit = 4;
+	file.st = &stats;
+	c = fm_chunk_get(&file, 0, FM_CHUNK_PIECE);
+	assert_non_null(c);
+	c->stamp = 0; /* long ago */
+	fm_chunk_set_state(c, CH_READY);
+	fm_chunk_use(true);
+	assert_int_equal(fm_chunk_read(&map, 0, FM_CHUNK_PIECE, true),
+			 -EAGAIN);
+	assert_int_equal(atomic_load(&c->state), CH_READY);
+	fm_chunk_use(false);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -83,6 +105,7 @@ int main(void)
 		cmocka_unit_test_setup(by_pages, begin),
 		cmocka_unit_test_setup(one_at_least, begin),
 		cmocka_unit_test_setup(what_is_given_back_is_there, begin),
+		cmocka_unit_test_setup(what_is_there_stays, begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,13 +66,38 @@ static void limits(void **state)
 	put_all(fr, n);
 }
 
-/* A cache of 64 MiB: two, and up to four while a stream would fill more. */
+/* A cache that has room need not be made larger for it. */
+static void room(void **state)
+{
+	const uint64_t cache = (uint64_t)64 << 20;
+	struct fm_frame *fr[FRAMES];
+
+	if (!have)
+		skip();
+	fm_cache_resize(cache);
+	fm_frame_rest();
+	fm_frame_allow(cache);
+	assert_int_equal(fm_frame_limit(), 2);
+	fm_frame_wish(6);
+	assert_int_equal(fm_frame_limit(), 6);
+	assert_int_equal(get_all(fr), 6);
+	put_all(fr, 6);
+	fm_cache_resize(FM_HUGE);
+	assert_int_equal(fm_frame_limit(), 2);
+	fm_cache_resize(16 * FM_HUGE); /* half of it */
+	assert_int_equal(fm_frame_limit(), 6);
+	fm_frame_rest();
+}
+
+/* A cache of 64 MiB that is full: two, and up to four while a stream would fill
+ * more. */
 static void wishes(void **state)
 {
 	const uint64_t cache = (uint64_t)64 << 20;
 
 	if (!have)
 		skip();
+	fm_cache_resize(FM_PAGE);
 	fm_frame_allow(cache);
 	assert_int_equal(fm_frame_limit(), 2);
 	fm_frame_wish(3);
@@ -274,6 +299,7 @@ FM_UNIT(frame)
 		cmocka_unit_test(in_doubt),
 		cmocka_unit_test(rest),
 		cmocka_unit_test(wishes),
+		cmocka_unit_test(room),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);
