@@ -24,6 +24,7 @@ struct fm_stream {
 	int64_t step;      /* pages from one access to the next */
 	int64_t pos;       /* last page known to be touched */
 	int64_t edge;      /* next page to read ahead (in direction of step) */
+	uint64_t full;     /* pages that were ahead when it last read more */
 	int64_t behind;    /* pages up to here (down to here) were let go */
 	uint64_t passed;   /* steps that the reader made one after the other */
 	uint64_t used;     /* clock at the last use */

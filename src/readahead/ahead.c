@@ -214,12 +214,25 @@ static FM_FAULT bool push_one(struct fm_map *m, struct fm_stream *s,
 	return got;
 }
 
-/* Keep the pipe full. */
-static FM_FAULT void push(struct fm_map *m, struct fm_stream *s)
+/* Small buffers one by one are a read and a turn of the thread each: while the
+ * reader finds what it comes to, the second half is read when the first is
+ * gone, all together, which the kernel makes one read of. Single pages stay
+ * single, and want all the depth there is. */
+static FM_FAULT bool has_enough(const struct fm_stream *s, bool gaps)
+{
+	return gaps && !fm_frame_limit() &&
+	       fm_pages_apart(s->edge, s->pos) > s->full / 2;
+}
+
+/* Keep the pipe full. late: the reader has waited for what it came to. */
+static FM_FAULT void push(struct fm_map *m, struct fm_stream *s, bool late)
 {
 	const bool gaps = reads_gaps(m, s);
 	const int64_t stop = stop_of(m);
 	const uint64_t most = ahead_reach(m, s, gaps);
+
+	if (!late && has_enough(s, gaps))
+		return;
 
 	for (int n = 0; n < FM_CHUNK_PIECES; n++) {
 		const uint64_t has = fm_pages_apart(s->edge, s->pos);
@@ -227,8 +240,9 @@ static FM_FAULT void push(struct fm_map *m, struct fm_stream *s)
 		if (s->edge < 0 || s->edge >= stop || has >= most ||
 		    !push_one(m, s, stop, gaps, ahead_said(m) ? most - has :
 							FM_HUGE_PAGES))
-			return;
+			break;
 	}
+	s->full = fm_pages_apart(s->edge, s->pos);
 }
 
 /* ---- what is seen ------------------------------------------------------- */
@@ -241,7 +255,7 @@ static FM_FAULT struct fm_sight ahead_sight(void)
 
 /* The reader is at page e->i. */
 static FM_FAULT void ahead_advance(struct fm_map *m, struct fm_stream_set *st,
-				   const struct fm_seen *e)
+				   const struct fm_seen *e, bool late)
 {
 	const struct fm_sight how = ahead_sight();
 	struct fm_stream *s = fm_detect(st, e, &how);
@@ -250,7 +264,7 @@ static FM_FAULT void ahead_advance(struct fm_map *m, struct fm_stream_set *st,
 	if (!s && atomic_load(&m->advice) == MADV_SEQUENTIAL)
 		s = fm_detect_begin(st, e->i, 1, FM_HUGE_PAGES);
 	if (s)
-		push(m, s);
+		push(m, s, late);
 	else
 		fm_streaming_fault(m->file);
 }
@@ -280,7 +294,7 @@ FM_FAULT void fm_ahead_fault(struct fm_map *m, const struct fm_seen *e)
 	st = fm_streams_of(m);
 	if (!st || !fm_trylock(&st->lock))
 		return;
-	ahead_advance(m, st, e);
+	ahead_advance(m, st, e, true);
 	fm_unlock(&st->lock);
 }
 
@@ -304,13 +318,13 @@ static FM_FAULT void leave_behind(struct fm_map *m, struct fm_stream_set *st,
 
 /* Others' chunks, which WILLNEED brings, say nothing. */
 static FM_FAULT void advance_chunk(struct fm_map *m, struct fm_stream_set *st,
-				   const struct fm_seen *e)
+				   const struct fm_seen *e, bool late)
 {
 	const struct fm_sight how = ahead_sight();
 
 	if (!fm_detect_find(st, e, &how))
 		return;
-	ahead_advance(m, st, e);
+	ahead_advance(m, st, e, late);
 	fm_streaming_read(m->file, (uint64_t)(e->hi - e->lo));
 }
 
@@ -319,8 +333,9 @@ FM_FAULT bool fm_ahead_take(struct fm_map *m, uint64_t i, uint32_t who)
 	struct fm_seen e = { .i = (int64_t)i, .who = who };
 	struct fm_stream_set *st;
 	uint64_t n;
+	bool late;
 
-	if (!fm_chunk_take(m, i, &e.lo, &n))
+	if (!fm_chunk_take(m, i, &e.lo, &n, &late))
 		return false;
 	if (!reads_ahead(m))
 		return true;
@@ -331,7 +346,7 @@ FM_FAULT bool fm_ahead_take(struct fm_map *m, uint64_t i, uint32_t who)
 	leave_behind(m, st, &e);
 	if (!fm_trylock(&st->lock))
 		return true;
-	advance_chunk(m, st, &e);
+	advance_chunk(m, st, &e, late);
 	fm_unlock(&st->lock);
 	return true;
 }

@@ -296,13 +296,13 @@ static FM_FAULT struct fm_chunk *chunk_claim(struct fm_file *f, uint64_t fp,
 }
 
 FM_FAULT bool fm_chunk_take(struct fm_map *m, uint64_t i, int64_t *ret_first,
-			    uint64_t *ret_n)
+			    uint64_t *ret_n, bool *ret_late)
 {
 	uint64_t fp = m->pgoff + i;
 	struct fm_chunk *c;
 	uint32_t s;
 
-	for (;;) {
+	for (*ret_late = false;; *ret_late = true) {
 		c = chunk_claim(m->file, fp, &s);
 		if (!c) {
 			fm_chunk_clear_flags(m->file, fp, 1);

@@ -21,9 +21,10 @@
 long fm_chunk_read(struct fm_map *m, uint64_t i, uint64_t n, bool eager);
 
 /* Wait for the chunk over page i and map it into m. Sets the range that it
- * covered, in pages of m. False: no chunk there. */
+ * covered, in pages of m, and whether it was still to come. False: no chunk
+ * there. */
 bool fm_chunk_take(struct fm_map *m, uint64_t i, int64_t *ret_first,
-		   uint64_t *ret_n);
+		   uint64_t *ret_n, bool *ret_late);
 
 /* The data of these file pages is about to be changed, or has been. This does
  * not wait, and the pages may be locked. */

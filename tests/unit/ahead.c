@@ -38,15 +38,20 @@ static struct {
 } chunk[CHUNKS];
 static uint32_t chunks;
 static uint64_t waits, brought;
+static uint64_t takes, turns; /* of these, with which something was asked for */
+static bool slow; /* the device: the reader waits for each */
 
 uint64_t played_limit(void)
 {
 	return PAGES / 4;
 }
 
+/* Frames for whole units; without any all is read in small buffers. */
+static uint64_t frames;
+
 uint64_t played_frames(void)
 {
-	return 32;
+	return frames;
 }
 
 /* Pages that the device reads in place of one read of many. */
@@ -83,10 +88,11 @@ long played_read(struct fm_map *m, uint64_t i, uint64_t n, bool eager)
 }
 
 bool played_take(struct fm_map *m, uint64_t i, int64_t *ret_first,
-		 uint64_t *ret_n)
+		 uint64_t *ret_n, bool *ret_late)
 {
 	uint32_t c = ahead[m->pgoff + i];
 
+	*ret_late = slow;
 	*ret_first = (int64_t)(chunk[c].first - m->pgoff);
 	*ret_n = chunk[c].n;
 	for (uint64_t k = chunk[c].first; k < chunk[c].first + chunk[c].n; k++)
@@ -102,7 +108,11 @@ static void touch(uint64_t i)
 	if (present[i])
 		return;
 	if (ahead[i]) {
+		const uint64_t before = brought;
+
 		fm_ahead_take(map, i - map->pgoff, 0);
+		takes++;
+		turns += brought > before;
 		return;
 	}
 	waits++;
@@ -143,8 +153,10 @@ static int begin(void **state)
 	memset(ahead, 0, sizeof(ahead));
 	memset(present, 0, sizeof(present));
 	chunks = 0;
-	waits = brought = 0;
+	waits = brought = takes = turns = 0;
 	even = 1;
+	frames = 32;
+	slow = false;
 	srandom(1);
 	return 0;
 }
@@ -162,6 +174,36 @@ static void backward(void **state)
 	for (uint64_t i = 21000; i > 1000; i--)
 		touch(i);
 	assert_true(waits <= 3);
+}
+
+/* Each turn of the thread that reads costs as much as a small read. */
+static void forward_in_pieces(void **state)
+{
+	frames = 0;
+	for (uint64_t i = 1000; i < 21000; i++)
+		touch(i);
+	assert_true(waits <= 3);
+	assert_true(takes >= 20000 / 16 - 3);
+	assert_true(turns <= takes / 8);
+	assert_true(brought <= 20000 + 8192);
+}
+
+/* It must not wait for a turn that could be now. */
+static void forward_in_pieces_waiting(void **state)
+{
+	frames = 0;
+	slow = true;
+	for (uint64_t i = 1000; i < 21000; i++)
+		touch(i);
+	assert_true(turns >= takes / 8 * 7);
+}
+
+static void strided_has_all_its_depth(void **state)
+{
+	frames = 0;
+	for (uint64_t i = 0; i < 20000; i++)
+		touch(i * 16);
+	assert_true(turns >= takes / 8 * 7);
 }
 
 static void strided(void **state)
@@ -354,6 +396,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(forward, begin),
 		cmocka_unit_test_setup(backward, begin),
+		cmocka_unit_test_setup(forward_in_pieces, begin),
+		cmocka_unit_test_setup(forward_in_pieces_waiting, begin),
+		cmocka_unit_test_setup(strided_has_all_its_depth, begin),
 		cmocka_unit_test_setup(strided, begin),
 		cmocka_unit_test_setup(strided_on_a_disk, begin),
 		cmocka_unit_test_setup(strided_down_on_a_disk, begin),
