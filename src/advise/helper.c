@@ -398,9 +398,9 @@ void fm_helper_end(void)
 	atomic_store(&stop, true);
 	fm_event_raise(&bell);
 	fm_kernel_monitor_end();
-	fm_pull_end();
 	fm_asked_end();
 	fm_thread_leaves(&state, RUNNING);
+	fm_pull_end(); /* last: that thread begins such */
 }
 
 /* The parent's thread is not here. */
