@@ -140,14 +140,18 @@ static FM_FAULT bool stands(uint64_t e, uint8_t mark)
 	return ok;
 }
 
-/* Look at four entries for each that comes. With two the queue would grow
- * on. */
+/* Look at so many entries for each that comes. Of V lazy pages, each of which
+ * is loaded and lazy anew while V entries come, a sweep of L leaves at most
+ * V + 2 L / LOOKS, and the next begins at twice that: with four the queue
+ * would grow on, with eight it has 4 V at most. */
+#define LOOKS 8 /* size: entries */
+
 static FM_FAULT void sweep_lazy(unsigned shard)
 {
 	uint8_t mark;
 	uint64_t e;
 
-	for (int k = 0; k < 4 && fm_lazyfree_sweep(shard, &e, &mark); k++)
+	for (int k = 0; k < LOOKS && fm_lazyfree_sweep(shard, &e, &mark); k++)
 		if (stands(e, mark))
 			fm_lazyfree_push(shard, e);
 		else
