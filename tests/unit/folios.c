@@ -2,13 +2,13 @@
 /* Clean pages of a range leave, and those of what is not ours any more stay. */
 #include "unit.h"
 
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "advise/advise.h"
 #include "advise/folios.h"
 #include "base/types.h"
+#include "filled.h"
 
 #define LEN (4 * FM_HUGE)
 #define PAGES (LEN / FM_PAGE)
@@ -23,28 +23,16 @@ static void touch_all(void)
 
 static unsigned resident(void)
 {
-	static unsigned char in[PAGES];
-	unsigned n = 0;
-
-	assert_int_equal(mincore(p, LEN, in), 0);
-	for (unsigned i = 0; i < PAGES; i++)
-		n += in[i] & 1;
-	return n;
+	return filled_resident(p, PAGES);
 }
 
 static int begin(void **state)
 {
-	char path[] = "folios.XXXXXX";
-	static char page[FM_PAGE];
-	int fd = mkstemp(path);
+	char name[] = "folios.XXXXXX";
+	int fd = filled_file(name, PAGES);
 
 	if (fd < 0)
 		return -1;
-	unlink(path);
-	for (unsigned i = 0; i < PAGES; i++)
-		if (write(fd, page, sizeof(page)) != sizeof(page))
-			return -1;
-	fsync(fd);
 	p = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	return p == MAP_FAILED;

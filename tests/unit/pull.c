@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include "advise/advise.h"
 #include "advise/pull.h"
 #include "base/types.h"
+#include "filled.h"
 
 #define LEN (12 * FM_HUGE)
 #define PAGES (LEN / FM_PAGE)
@@ -22,17 +22,11 @@ static int fd;
 
 static int begin(void **state)
 {
-	char path[] = "pull.XXXXXX";
-	static char page[FM_PAGE];
+	char name[] = "pull.XXXXXX";
 
-	fd = mkstemp(path);
+	fd = filled_file(name, PAGES);
 	if (fd < 0)
 		return -1;
-	unlink(path);
-	for (unsigned i = 0; i < PAGES; i++)
-		if (write(fd, page, sizeof(page)) != sizeof(page))
-			return -1;
-	fsync(fd);
 	p = mmap(NULL, LEN, PROT_READ, MAP_SHARED, fd, 0);
 	return p == MAP_FAILED;
 }
@@ -47,13 +41,7 @@ static int end(void **state)
 
 static unsigned resident(void)
 {
-	static unsigned char in[PAGES];
-	unsigned n = 0;
-
-	assert_int_equal(mincore(p, LEN, in), 0);
-	for (unsigned i = 0; i < PAGES; i++)
-		n += in[i] & 1;
-	return n;
+	return filled_resident(p, PAGES);
 }
 
 /* As the kernel knows it, cold. */
