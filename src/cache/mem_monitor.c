@@ -324,8 +324,13 @@ static void ask_for_short_turns(void)
 		uint64_t flags;
 		uint32_t nice, priority;
 		uint64_t runtime, deadline, period;
-	} a = { .size = sizeof(a), .runtime = 100000 };
+	} a = { .size = sizeof(a) };
 
+	/* All else as the program has it. */
+	if (fm_sys4(SYS_sched_getattr, 0, &a, sizeof(a), 0))
+		return;
+	a.size = sizeof(a);
+	a.runtime = 100000;
 	fm_sys3(SYS_sched_setattr, 0, &a, 0);
 }
 
