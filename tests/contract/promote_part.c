@@ -10,6 +10,7 @@
  */
 #include "crowded.h"
 #include "peers.h"
+#include "views.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -25,7 +26,6 @@
 
 static char *map[MAPS];
 static int fd, maps_fd;
-static unsigned stored;
 static _Atomic bool over, seen;
 
 /* Side by side in a mapping of nothing: what is laid over one makes three. */
@@ -83,27 +83,11 @@ static void *take_the_rest(void *arg)
 	return arg;
 }
 
-static size_t wrong_here(size_t i)
-{
-	const size_t at = i / MAPS * PAGE + 100;
-	size_t bad = 0;
-
-	ct_store(map[i % MAPS] + at, (int)++stored);
-	for (int k = 0; k < MAPS; k++)
-		bad += ct_load(map[k] + at) != (int)(stored & 255);
-	return bad + (ct_in_file(fd, (off_t)at) != (int)(stored & 255));
-}
-
 static size_t agree(void)
 {
-	size_t bad = 0;
+	const struct views v = { map, MAPS, fd, N, SOME };
 
-	for (size_t i = 0; i < N; i += SOME)
-		for (int k = 0; k < MAPS; k++)
-			bad += ct_load(map[k] + i * PAGE) != (int)(i & 255);
-	for (size_t i = 0; i < N * MAPS; i += SOME)
-		bad += wrong_here(i);
-	return bad;
+	return views_agree(&v);
 }
 
 /* Natively there is nothing to wait for. */

@@ -9,6 +9,7 @@
  */
 #include "crowded.h"
 #include "peers.h"
+#include "views.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -24,7 +25,6 @@
 
 static char *map[MAPS];
 static int fd, maps_fd;
-static unsigned stored;
 static _Atomic bool over;
 
 static void begin(const char *path)
@@ -41,27 +41,11 @@ static void begin(const char *path)
 		map[i % MAPS][i * PAGE] = (char)i;
 }
 
-static size_t wrong_here(size_t i)
-{
-	const size_t at = i / MAPS * PAGE + 100;
-	size_t bad = 0;
-
-	ct_store(map[i % MAPS] + at, (int)++stored);
-	for (int k = 0; k < MAPS; k++)
-		bad += ct_load(map[k] + at) != (int)(stored & 255);
-	return bad + (ct_in_file(fd, (off_t)at) != (int)(stored & 255));
-}
-
 static size_t agree(void)
 {
-	size_t bad = 0;
+	const struct views v = { map, MAPS, fd, N, 1 };
 
-	for (size_t i = 0; i < N; i++)
-		for (int k = 0; k < MAPS; k++)
-			bad += ct_load(map[k] + i * PAGE) != (int)(i & 255);
-	for (size_t i = 0; i < N * MAPS; i++)
-		bad += wrong_here(i);
-	return bad;
+	return views_agree(&v);
 }
 
 static bool one_is_ours(void)
