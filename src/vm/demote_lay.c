@@ -3,15 +3,18 @@
  * demote_lay.c - the kernel's mappings over all of ours, or over none.
  *
  * Were some of them the kernel's and some ours, stores through one would not be
- * seen by the other. So whatever may be refused is had before the first is
- * laid: the mappings that the process may have (vma_room.h), one process that
- * lays all shared ones (kmap.c), and the private ones with their pages, which
- * are made elsewhere and only move.
+ * seen by the other. So whatever may be refused, or end in the middle, is over
+ * before the first is laid: the process may have the mappings that it takes
+ * (vma_room.h), and what the kernel is to have is made elsewhere, by a process
+ * that may be killed (kmap.c), the private ones with their pages. It only
+ * moves. A file with one mapping changes in one step as it is. Where there is
+ * no room for shared ones twice (RLIMIT_AS) a process lays them in place.
  */
 #include "demote_lay.h"
 
 #include "base/alloc.h"
 #include "base/pause.h"
+#include "base/sys.h"
 #include "base/vma_room.h"
 #include "cache/cache.h"
 #include "engine.h"
@@ -23,9 +26,10 @@ struct laying {
 	struct fm_file *f;
 	struct fm_list *l;
 	size_t shared, n; /* of l: such ones; before it all are laid */
-	struct fm_kmap *kmap;  /* of the shared ones */
-	struct fm_own *own;    /* of the others */
+	struct fm_kmap *kmap; /* of the shared ones, as l */
+	struct fm_own *own;   /* of the others */
 	struct fm_vma_room room;
+	bool elsewhere; /* kmap has been made there */
 };
 
 /* ---- one mapping ------------------------------------------------------- */
@@ -148,6 +152,15 @@ static void to_front(struct fm_list *l, size_t k, size_t to)
 	l->v[to] = m;
 }
 
+static void kmap_to_front(struct laying *y, size_t k, size_t to)
+{
+	const struct fm_kmap one = y->kmap[k];
+
+	to_front(y->l, k, to);
+	y->kmap[k] = y->kmap[to];
+	y->kmap[to] = one;
+}
+
 /* Shared mappings first, of them those that keep a page. */
 static void shared_first(struct fm_list *l, size_t *ret_shared)
 {
@@ -159,13 +172,14 @@ static void shared_first(struct fm_list *l, size_t *ret_shared)
 	*ret_shared = to;
 }
 
-static void drop_and_order(struct fm_list *l, size_t shared)
+static void drop_and_order(struct laying *y)
 {
+	const struct fm_list *l = y->l;
 	size_t to = 0;
 
 	for (size_t k = 0; l->n > 1 && k < l->n; k++)
-		if (drop_pages(l->v[k]) && k < shared)
-			to_front(l, k, to++);
+		if (drop_pages(l->v[k]) && k < y->shared)
+			kmap_to_front(y, k, to++);
 }
 
 /*
@@ -196,6 +210,33 @@ static int may_all(const struct fm_list *l)
 
 /* ---- had before the first is laid --------------------------------------- */
 
+/* True: there is room for all of them. */
+static bool kmaps_elsewhere(struct laying *y)
+{
+	for (size_t k = 0; k < y->shared; k++) {
+		struct fm_kmap *one = &y->kmap[k];
+
+		one->addr = fm_sys_far(one->len, PROT_NONE);
+		if (!fm_is_err(one->addr))
+			continue;
+		while (k-- > 0)
+			fm_sys_munmap(y->kmap[k].addr, y->kmap[k].len);
+		return false;
+	}
+	return true;
+}
+
+static int make_shared(struct laying *y)
+{
+	size_t n;
+
+	for (size_t k = 0; k < y->shared; k++)
+		y->kmap[k] = fm_kmap_of(y->l->v[k]);
+	y->elsewhere = y->l->n > 1 && y->shared && kmaps_elsewhere(y);
+	return !y->elsewhere ? 0 : fm_kernel_map_all(y->f, y->kmap, y->shared,
+						     NULL, &n);
+}
+
 static int make_private(struct laying *y)
 {
 	int err = 0;
@@ -221,44 +262,58 @@ static int lay_prepare(struct laying *y)
 	err = may_all(l);
 	if (!err && l->n > 1)
 		err = fm_vma_room_take(&y->room, l->n);
+	if (!err)
+		err = make_shared(y);
 	return err ? err : make_private(y);
+}
+
+static void lay_forget(struct laying *y, size_t k)
+{
+	if (k >= y->shared)
+		fm_own_forget(&y->own[k - y->shared], y->l->v[k]);
+	else if (y->elsewhere)
+		fm_sys_munmap(y->kmap[k].addr, y->kmap[k].len);
 }
 
 static void lay_finish(struct laying *y)
 {
 	for (size_t k = y->n; y->own && k < y->l->n; k++)
-		if (k >= y->shared)
-			fm_own_forget(&y->own[k - y->shared], y->l->v[k]);
+		lay_forget(y, k);
 	fm_vma_room_end(&y->room);
 	fm_free(y->kmap);
 }
 
 /* ---- laid --------------------------------------------------------------- */
 
-static int lay_shared(struct laying *y)
+static int lay_in_place(struct laying *y)
 {
-	size_t n = 0;
-	int err;
+	int err = fm_kernel_map_all(y->f, y->kmap, y->shared, &y->room, &y->n);
 
-	for (size_t k = 0; k < y->shared; k++)
-		y->kmap[k] = fm_kmap_of(y->l->v[k]);
-	err = fm_kernel_map_all(y->f, y->kmap, y->shared, &y->room, &n);
-	for (size_t k = 0; k < n; k++)
+	for (size_t k = 0; k < y->n; k++)
 		tell_laid(y->f, y->l->v[k]);
-	y->n = n;
 	return err;
 }
 
 /* What has been made moves, but where the process may have no more mappings, or
  * memory is short: that passes. */
-static int demote_lay_own(struct laying *y)
+static int lay_one(struct laying *y, struct fm_map *m)
+{
+	const struct fm_kmap *k = &y->kmap[y->n];
+
+	return y->n >= y->shared ?
+		       fm_own_lay(&y->own[y->n - y->shared], m, &y->room) :
+		       fm_kmap_move(k->addr, (char *)atomic_load(&m->start),
+				    k->len, &y->room);
+}
+
+static int lay_made(struct laying *y)
 {
 	int err = 0;
 
 	for (; y->n < y->l->n && !err; y->n += !err) {
 		struct fm_map *m = y->l->v[y->n];
 
-		err = fm_own_lay(&y->own[y->n - y->shared], m, &y->room);
+		err = lay_one(y, m);
 		if (!err)
 			tell_laid(y->f, m);
 	}
@@ -270,14 +325,14 @@ static int lay_prepared(struct laying *y)
 	struct fm_list *l = y->l;
 	int err = 0;
 
-	drop_and_order(l, y->shared);
+	drop_and_order(y);
 	for (size_t k = 0; k < l->n; k++)
 		fm_map_each(l->v[k], 0, fm_map_pages(l->v[k]), clear_locked,
 			    NULL);
-	if (y->shared)
-		err = lay_shared(y);
+	if (y->shared && !y->elsewhere)
+		err = lay_in_place(y);
 	if (!err)
-		err = demote_lay_own(y);
+		err = lay_made(y);
 	for (size_t k = y->n; k < l->n; k++)
 		drop_forgotten(l->v[k]);
 	return err;

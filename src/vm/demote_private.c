@@ -8,7 +8,6 @@
 
 #include "base/pause.h"
 #include "base/sys.h"
-#include "base/vma_room.h"
 #include "file/file.h"
 #include "map/map.h"
 #include "mapops.h"
@@ -109,25 +108,13 @@ static void copy_own(struct fm_map *m, uint64_t i, void *arg)
 		c->err = -EFAULT;
 }
 
-/* Where memory is short the target may have been unmapped already; what is to
- * come there is still where it was. */
 static int move_pages(const struct fm_own *c, char *to, uint64_t first,
 		      uint64_t end, struct fm_vma_room *room)
 {
 	size_t at = first << FM_PAGE_SHIFT, len = (end - first)
 						  << FM_PAGE_SHIFT;
-	const struct fm_wait w = fm_wait_for(room ? fm_tune.patience_ms :
-						    fm_tune.moment_ms);
-	long err = 0;
 
-	if (!len)
-		return 0;
-	do
-		err = fm_sys5(SYS_mremap, c->base + at, len, len,
-			      MREMAP_MAYMOVE | MREMAP_FIXED, to + at);
-	while (err == -ENOMEM &&
-	       ((room && fm_vma_room_give(room)) || fm_wait_on(&w)));
-	return fm_is_err((void *)err) ? (int)err : 0;
+	return len ? fm_kmap_move(c->base + at, to + at, len, room) : 0;
 }
 
 /* In one step, or in one for each vma: several do not move by one call, and
@@ -201,6 +188,7 @@ void fm_own_forget(struct fm_own *own, struct fm_map *m)
 	if (!own->base)
 		return;
 	fm_sys_mprotect((void *)atomic_load(&m->start), len, own->prot);
+	atomic_store(&m->vma_prot, true);
 	fm_sys_munmap(own->base, len);
 	own->base = NULL;
 }

@@ -148,12 +148,12 @@ static int run_helper(struct helper *h)
 	return h->done ? h->err : -EINTR;
 }
 
-/* For several a descriptor of ours can be had from the start: once some are
- * laid there may be no second process. */
+/* For several in place a descriptor of ours can be had from the start: once
+ * some are laid there may be no second process. */
 static int kmap_lay(struct helper *h)
 {
 	uint64_t old;
-	int err = h->n > 1 ? -EACCES : run_helper(h);
+	int err = h->n > 1 && h->room ? -EACCES : run_helper(h);
 
 	if (!may_not_open(err))
 		return err;
@@ -177,9 +177,25 @@ int fm_kernel_map_all(struct fm_file *f, const struct fm_kmap *maps, size_t n,
 	h.path = fm_recovered_path(f, path);
 	do /* again where somebody has killed it */
 		err = kmap_lay(&h);
-	while (err && h.at && fm_wait_on(&w));
+	while (err && room && h.at && fm_wait_on(&w));
 	*ret_n = h.at;
 	return err;
+}
+
+/* Where memory is short the target may have been unmapped already; what is to
+ * come there is still where it was. */
+int fm_kmap_move(char *from, char *to, size_t len, struct fm_vma_room *room)
+{
+	const struct fm_wait w = fm_wait_for(room ? fm_tune.patience_ms :
+						    fm_tune.moment_ms);
+	long err = 0;
+
+	do
+		err = fm_sys5(SYS_mremap, from, len, len,
+			      MREMAP_MAYMOVE | MREMAP_FIXED, to);
+	while (err == -ENOMEM &&
+	       ((room && fm_vma_room_give(room)) || fm_wait_on(&w)));
+	return fm_is_err((void *)err) ? (int)err : 0;
 }
 
 int fm_kernel_map(struct fm_file *f, const struct fm_kmap *k)

@@ -65,12 +65,16 @@ struct fm_kmap {
 	int fd;         /* the program's, if it still is that file */
 };
 int fm_kernel_map(struct fm_file *f, const struct fm_kmap *k);
-/* All of them, in one such process: what it takes is had before the first is
- * laid, and for the others there are mappings in `room` and some seconds. 0; or
- * -errno, and *ret_n have been laid. */
+/* All of them, in one such process. 0; or -errno, and *ret_n have been laid.
+ * With `room` none may be missing once one is laid: what it takes is had before
+ * the first, and for the others there are mappings in there and some
+ * seconds. */
 struct fm_vma_room;
 int fm_kernel_map_all(struct fm_file *f, const struct fm_kmap *maps, size_t n,
 		      struct fm_vma_room *room, size_t *ret_n);
+/* What has been mapped elsewhere moves over what is at `to` (room: NULL, or as
+ * above). 0 or -errno. */
+int fm_kmap_move(char *from, char *to, size_t len, struct fm_vma_room *room);
 struct fm_kmap fm_kmap_of(struct fm_map *m); /* what is to be laid over m */
 /* k has been laid over a mapping of f: from now on it may be advised
  * (advise/krange.h). */

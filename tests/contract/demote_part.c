@@ -2,14 +2,19 @@
 /*
  * C99p: a file of several mappings is to become the kernel's, and one of them
  * cannot: it was sealed behind our back, the process may have no more mappings,
- * or no more processes, or takes the last of them meanwhile. All mappings go on
- * agreeing with each other and with the file.
+ * or no more processes, or takes the last of them meanwhile; or each process
+ * that lays mappings is killed in the middle. All mappings go on agreeing with
+ * each other and with the file.
  */
 #include "crowded.h"
 
+#include <linux/filter.h>
 #include <linux/futex.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
@@ -21,14 +26,15 @@
 
 static int fd = -1;
 static char *map[MOST];
-static size_t maps = 3;
+static size_t maps = 3, longer = MOST; /* by a page: that one */
 static unsigned char value;
 
 static void begin(void)
 {
 	fd = ct_file("part", N * PAGE);
 	for (size_t k = 0; k < maps; k++) {
-		map[k] = ct_map(fd, N * PAGE, RW, MAP_SHARED, 0);
+		map[k] = ct_map(fd, (N + (k == longer)) * PAGE, RW, MAP_SHARED,
+				0);
 		ct_map(-1, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, 0);
 	}
 	for (size_t i = 0; i < N; i++)
@@ -201,6 +207,39 @@ static void processes_meanwhile(void)
 	agree("processes meanwhile");
 }
 
+#define ARG(k) (offsetof(struct seccomp_data, args) + 8 * (k))
+
+/* Who maps a file shared, so long, from now on. */
+static void is_killed(unsigned len)
+{
+	struct sock_filter f[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 5),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ARG(1)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, len, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ARG(3)),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, MAP_SHARED, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = { sizeof(f) / sizeof(*f), f };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
+		ct_die("seccomp");
+}
+
+/* The second mapping is the last thing that it does. */
+static void killed(void)
+{
+	longer = 1;
+	begin();
+	is_killed((N + 1) * PAGE);
+	hand_over();
+	agree("killed");
+}
+
 static void memory(void)
 {
 	struct rlimit space;
@@ -223,6 +262,7 @@ int main(int argc, char **argv)
 	say_child("C99p processes meanwhile", processes_meanwhile);
 	say_child("C99p mappings", mappings);
 	say_child("C99p mappings meanwhile", mappings_meanwhile);
+	say_child("C99p killed", killed);
 	say_child("C99p memory", memory);
 	return 0;
 }
