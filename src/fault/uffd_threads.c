@@ -143,9 +143,14 @@ static void wait_message(struct pollfd *p)
 
 	if (n < 0 && n != -EINTR)
 		fm_sys_sleep_us(5000);
-	/* What the program has under this number is not for us to read. */
-	if (n > 0 && !fm_sys_is_anon(p->fd) && !fm_uffd_lost(p->fd))
-		uffd_threads_lost();
+}
+
+/* What the program has under this number is not for us to read: a pipe would
+ * keep us for ever, and lose what is written to it. */
+static long read_message(int fd, struct uffd_msg *msg)
+{
+	return fm_sys_is_anon(fd) ? fm_sys3(SYS_read, fd, msg, sizeof(*msg)) :
+				    -EBADF;
 }
 
 static void *handler(void *arg)
@@ -159,7 +164,7 @@ static void *handler(void *arg)
 	pfd[0].fd = fm_uffd_fd();
 	for (;;) {
 		uint64_t protects = fm_uffd_protects();
-		long n = fm_sys3(SYS_read, pfd[0].fd, &msg, sizeof(msg));
+		long n = read_message(pfd[0].fd, &msg);
 
 		fm_poison_tick(false);
 		if (n == (long)sizeof(msg)) {
@@ -189,13 +194,12 @@ static void *handler(void *arg)
 static bool read_one(void)
 {
 	struct uffd_msg msg;
-	int fd = fm_uffd_fd();
+	const int fd = fm_uffd_fd();
+	const long n = read_message(fd, &msg);
 
-	if (!fm_sys_is_anon(fd)) {
+	if (n == -EBADF)
 		fm_uffd_lost(fd);
-		return false;
-	}
-	return fm_sys3(SYS_read, fd, &msg, sizeof(msg)) == (long)sizeof(msg);
+	return n == (long)sizeof(msg);
 }
 
 static void *reader_of_moves(void *arg)
