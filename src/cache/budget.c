@@ -328,13 +328,38 @@ static unsigned next_look(const struct fm_budget *b, uint64_t left,
 	return (unsigned)fm_least(ms, most);
 }
 
-/* How fast others took memory at most, lately. */
-static void feel_rate(struct fm_budget *b, uint64_t all, uint64_t ms)
+/* Within less the kernel's counting, which is by the batch, would pass for the
+ * haste of others. */
+static uint64_t rate_ms(void)
 {
-	uint64_t taken = b->all > all && b->all <= b->limit ? b->all - all : 0;
+	return fm_tune.budget_react_ms / 2;
+}
 
-	if (b->rate < taken / ms)
-		b->rate = taken / ms;
+static void note_peak(struct fm_budget *b, uint64_t all, uint64_t now_ms)
+{
+	if (now_ms - b->peak_ms >= rate_ms()) {
+		b->peak_ms = now_ms;
+		b->peak[1] = b->peak[0];
+		b->peak[0] = 0;
+	}
+	if (all <= b->limit && b->peak[0] < all)
+		b->peak[0] = all;
+}
+
+/* How fast others took memory at most, lately: where looks are frequent, from
+ * the last two peaks, so that none begins in the middle of what they take. */
+static void feel_rate(struct fm_budget *b, uint64_t all, uint64_t ms,
+		      uint64_t now_ms)
+{
+	const uint64_t least = rate_ms();
+	const uint64_t before = ms < least ? b->peak[1] : 0;
+	const uint64_t peak = b->peak[0] > before ? b->peak[0] : before;
+	const uint64_t rate =
+		budget_beyond(peak, all) / (ms > least ? ms : least);
+
+	if (b->rate < rate)
+		b->rate = rate;
+	note_peak(b, all, now_ms);
 	b->all = all;
 }
 
@@ -400,7 +425,7 @@ uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held,
 				ceiling(b);
 	uint64_t free, spare;
 
-	feel_rate(b, all, ms);
+	feel_rate(b, all, ms, now_ms);
 	feel_least(b, all, now_ms);
 	feel_short(b, now_ms);
 	free = reserve(b);

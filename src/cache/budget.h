@@ -30,6 +30,7 @@ struct fm_budget {
 	uint64_t theirs_left; /* before what is set aside of it */
 	uint64_t soon;        /* what it may grow to until the next look */
 	uint64_t rate;        /* bytes a ms that others took at most, lately */
+	uint64_t peak[2], peak_ms; /* of `all`, lately and before that */
 	uint64_t late_ms;     /* that a look came too late at most, lately */
 	uint64_t aged_ms;     /* when both were made less last */
 	/* The last look: all that was not others', what of it was free. */

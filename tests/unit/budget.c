@@ -134,6 +134,46 @@ static void less_stays_free_when_others_rest(void **state)
 	assert_true(b.rate < MIB);
 }
 
+/* A group's pages are counted by 64 on each CPU. */
+static void counting_by_the_batch_is_no_haste(void **state)
+{
+	struct fm_budget b;
+
+	fm_budget_init(&b, 0, 50, 32 * MIB);
+	for (uint64_t ms = 1000; ms < 3000; ms += 2)
+		fm_budget_room(&b, (ms % 4 ? 14 : 15) * MIB - 512, 14 * MIB,
+			       ms);
+	assert_true(b.rate <= MIB / 10);
+}
+
+/* Not if it begins just before a look, nor if two looks halve it. */
+static void a_burst_is_haste(void **state)
+{
+	for (uint64_t at = 1000; at < 1020; at++) {
+		struct fm_budget b;
+		uint64_t left = 300 * MIB;
+
+		fm_budget_init(&b, 0, 50, GIB);
+		for (uint64_t ms = 1000; ms < 1100; ms += 2) {
+			if (ms >= at && ms < at + 20)
+				left -= 8 * MIB;
+			fm_budget_room(&b, left, 400 * MIB, ms);
+		}
+		assert_true(b.rate >= 4 * MIB);
+	}
+}
+
+static void who_grows_is_as_fast_as_he_grows(void **state)
+{
+	struct fm_budget b;
+
+	fm_budget_init(&b, 0, 50, GIB);
+	for (uint64_t i = 0; i < 10; i++)
+		fm_budget_room(&b, (300 - 10 * i) * MIB, 400 * MIB,
+			       1000 + 100 * i);
+	assert_true(b.rate == 10 * MIB / 100);
+}
+
 static void more_stays_free_when_looks_come_late(void **state)
 {
 	struct fm_budget b;
@@ -568,6 +608,9 @@ FM_UNIT(budget)
 		cmocka_unit_test(looks_more_often_when_little_is_left),
 		cmocka_unit_test(looks_seldom_while_it_has_nothing),
 		cmocka_unit_test(more_stays_free_for_who_is_fast),
+		cmocka_unit_test(counting_by_the_batch_is_no_haste),
+		cmocka_unit_test(a_burst_is_haste),
+		cmocka_unit_test(who_grows_is_as_fast_as_he_grows),
 		cmocka_unit_test(less_stays_free_when_others_rest),
 		cmocka_unit_test(more_stays_free_when_looks_come_late),
 		cmocka_unit_test(grows_while_its_pages_come_back),
