@@ -52,6 +52,7 @@ static void begin_all(void)
 	atomic_store(&begun, BEGINS);
 	for (unsigned i = ARENAS; i-- > 0;)
 		arena_begin(i);
+	heap_kept_begin();
 	atomic_store(&begun, BEGUN);
 	errno = saved;
 }

@@ -28,7 +28,7 @@ static bool near_has_room(size_t len)
 }
 
 /* Cut out of a larger one. */
-static void *near_map(size_t len, size_t align)
+static void *near_cut(size_t len, size_t align)
 {
 	const size_t more = align > HEAP_PAGE ? align - HEAP_PAGE : 0;
 	char *p = fm_sys_mmap(NULL, len + more, PROT_READ | PROT_WRITE,
@@ -46,13 +46,18 @@ static void *near_map(size_t len, size_t align)
 	return p + before;
 }
 
-static void *near_take(size_t len, size_t align)
+void *heap_near_map(size_t len, size_t align)
 {
-	void *p = near_has_room(len) ? near_map(len, align) : NULL;
+	void *p = near_cut(len, align);
 
 	if (p)
 		atomic_fetch_add(&calls->in_memory, len);
 	return p;
+}
+
+static void *near_take(size_t len, size_t align)
+{
+	return near_has_room(len) ? heap_near_map(len, align) : NULL;
 }
 
 /* ---- what jemalloc asks -------------------------------------------------- */

@@ -3,7 +3,9 @@
 #include "heap.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 void *heap_je_malloc(size_t n);
 void *heap_je_calloc(size_t n, size_t size);
@@ -21,10 +23,19 @@ void cfree(void *p);
 size_t malloc_usable_size(void *p);
 int malloc_trim(size_t pad);
 
+/* Of who called the function that this stands in. */
+#define KEPT(n)                                                             \
+	(heap_code_has(&heap_libc, __builtin_return_address(0)) ?           \
+		 heap_kept(__builtin_return_address(0), n) :                \
+		 NULL)
+
 HEAP_EXPORT void *malloc(size_t n)
 {
+	void *p;
+
 	heap_begin();
-	return heap_je_malloc(n);
+	p = KEPT(n);
+	return p ? p : heap_je_malloc(n);
 }
 
 HEAP_EXPORT void *calloc(size_t n, size_t size)
@@ -35,13 +46,40 @@ HEAP_EXPORT void *calloc(size_t n, size_t size)
 
 HEAP_EXPORT void *realloc(void *p, size_t n)
 {
+	void *kept;
+
 	heap_begin();
+	kept = p ? NULL : KEPT(n);
+	if (kept)
+		return kept;
 	/* As libc's. */
 	if (p && !n) {
 		heap_je_free(p);
 		return NULL;
 	}
 	return heap_je_realloc(p, n);
+}
+
+static char *copy_of(const char *s, size_t n)
+{
+	char *copy;
+
+	heap_begin();
+	copy = heap_je_malloc(n + 1);
+	if (!copy)
+		return NULL;
+	copy[n] = 0;
+	return memcpy(copy, s, n);
+}
+
+HEAP_EXPORT char *strdup(const char *s)
+{
+	return copy_of(s, strlen(s));
+}
+
+HEAP_EXPORT char *strndup(const char *s, size_t n)
+{
+	return copy_of(s, strnlen(s, n));
 }
 
 HEAP_EXPORT void free(void *p)

@@ -6,6 +6,7 @@
  *   family.c   malloc and its relatives, as the program calls them
  *   arenas.c   the private jemalloc behind them
  *   extents.c  where its extents come from: memory first, then the file
+ *   kept.c     what libc allocates itself: memory
  *   file.c     the file: room, holes, a copy
  *   child.c    fork
  *   say.c      a line on stderr
@@ -35,6 +36,28 @@ int heap_trim(void);
 
 struct extent_hooks_s;
 extern struct extent_hooks_s *const heap_extents;
+
+/* Memory of its own, that is never in the file. NULL: no more. */
+void *heap_near_map(size_t len, size_t align);
+
+/* ---- kept.c -------------------------------------------------------------- */
+
+struct heap_code {
+	uintptr_t at;
+	size_t len;
+};
+
+static inline bool heap_code_has(const struct heap_code *c, const void *p)
+{
+	return (uintptr_t)p - c->at < c->len;
+}
+
+extern struct heap_code heap_libc;
+
+/* At the first allocation. */
+void heap_kept_begin(void);
+/* For a caller in libc: n bytes that stay in memory; NULL: as for others. */
+void *heap_kept(const void *caller, size_t n);
 
 /* ---- file.c -------------------------------------------------------------- */
 

@@ -4,8 +4,9 @@
  * each byte, and prints what it finds (tests/checks/heap).
  *
  *   heapuse family|threads|fork|snapshot|blocked|grow|purge|limit|pieces|
- *           raw|spawn|exit
+ *           raw|spawn|exit|libc
  */
+#include <dirent.h>
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -444,6 +445,69 @@ static void pieces(void)
 	limit_of(100000);
 }
 
+/* ---- what libc hands to the kernel itself -------------------------------- */
+
+/* The first small blocks of a program have memory all the same. */
+static void use_up_near(void)
+{
+	static void *p[2000];
+
+	for (int i = 0; i < 2000; i++)
+		p[i] = malloc(i % 2 ? PAGE : 1024);
+	expect(p[1999] != NULL, "small blocks");
+}
+
+/* All the rest of the heap, so that what was used before leaves. */
+static void sweep(void)
+{
+	static unsigned char *p;
+
+	if (!p)
+		p = malloc(2 * MIB);
+	for (size_t i = 0; i < 2 * MIB; i += PAGE)
+		p[i]++;
+}
+
+static void streams(void)
+{
+	FILE *out = fopen("lines", "w"), *in[32];
+	char text[64];
+
+	for (int i = 0; i < 4000; i++)
+		expect(fprintf(out, "line %d\n", i) > 0, "fprintf");
+	sweep();
+	expect(!fclose(out), "fclose");
+	for (int i = 0; i < 32; i++)
+		in[i] = fopen("lines", "r");
+	sweep();
+	for (int i = 0; i < 32; i++)
+		expect(fgets(text, sizeof(text), in[i]) &&
+		       !strcmp(text, "line 0\n"), "fgets");
+	for (int i = 0; i < 32; i++)
+		expect(!fclose(in[i]), "fclose");
+	expect(!unlink("lines"), "unlink");
+}
+
+static void libc(void)
+{
+	pthread_attr_t attr;
+	char *where;
+	DIR *dir;
+
+	use_up_near();
+	sweep();
+	streams();
+	dir = opendir("/etc");
+	sweep();
+	errno = 0;
+	expect(dir && readdir(dir) && !errno && !closedir(dir), "readdir");
+	where = getcwd(NULL, 0);
+	expect(where != NULL, "getcwd");
+	free(where);
+	expect(!pthread_getattr_np(pthread_self(), &attr) &&
+	       !pthread_attr_destroy(&attr), "pthread_getattr_np");
+}
+
 /* What is stored in the last moment is of no use to anybody. */
 static void last(void)
 {
@@ -465,6 +529,7 @@ int main(int argc, char **argv)
 		{ "purge", purge },   { "limit", limit },
 		{ "pieces", pieces }, { "raw", raw },
 		{ "spawn", spawn },   { "exit", last },
+		{ "libc", libc },
 	};
 
 	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++)
