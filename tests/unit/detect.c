@@ -205,6 +205,21 @@ static void a_leap_halves_what_it_has_earned(void **state)
 	assert_int_equal(set.s[0].passed, 32);
 }
 
+/* However far it came: what is touched at random then finds now one page of
+ * what it has ahead, now another. */
+static void long_scan_then_at_random(void **state)
+{
+	struct fm_stream *s = &set.s[0];
+
+	for (int64_t i = 0; i < 200000; i++)
+		fault(1, i);
+	for (int k = 0; k < 60; k++) {
+		s->edge = s->pos + 4096;
+		assert_ptr_equal(fault(1, s->pos + 1 + random() % 4096), s);
+	}
+	assert_true(s->passed < 4096);
+}
+
 static void credit_is_twice_what_it_passed(void **state)
 {
 	assert_int_equal(fm_detect_earned(10, 100), 20);
@@ -269,6 +284,7 @@ FM_UNIT(detect)
 		cmocka_unit_test_setup(few_that_last, begin),
 		cmocka_unit_test_setup(is_forgotten, begin),
 		cmocka_unit_test_setup(a_leap_halves_what_it_has_earned, begin),
+		cmocka_unit_test_setup(long_scan_then_at_random, begin),
 		cmocka_unit_test_setup(credit_is_twice_what_it_passed, begin),
 		cmocka_unit_test_setup(looks_at_a_range, begin),
 		cmocka_unit_test_setup(looks_at_two_streams, begin),
