@@ -140,13 +140,18 @@ FM_FAULT bool fm_lazyfree_sweep(unsigned shard, uint64_t *ret, uint8_t *mark)
 	return fm_queue_pop(&lazy[shard], ret);
 }
 
-/* It is dropped, and remembered as one that was evicted. */
+/* Remembered as one that was evicted; its entry stays behind. */
+static FM_FAULT void lazyfree_leaves(struct fm_map *m, uint64_t i)
+{
+	fm_ghost_add(m, i);
+	fm_count(&stale, 1);
+}
+
 static FM_FAULT void drop_lazy(struct fm_map *m, uint64_t i)
 {
 	fm_cache_drop(m, i, 1);
-	fm_ghost_add(m, i);
+	lazyfree_leaves(m, i);
 	fm_ghost_pass(1);
-	fm_count(&stale, 1);
 }
 
 /* How many pages before page i have been brought in, and are still there. */
@@ -178,8 +183,7 @@ FM_FAULT void fm_lazyfree_pass(struct fm_map *m, uint64_t i, bool store)
 			fm_page_unlock(p);
 			break;
 		}
-		fm_ghost_add(m, k);
-		fm_count(&stale, 1);
+		lazyfree_leaves(m, k);
 		fm_zap_page(&d, m, k);
 	}
 	fm_zap_now(&d);
@@ -231,9 +235,8 @@ static FM_FAULT void drop_gone(struct fm_zap_batch *d, struct fm_map *m,
 		fm_page_unlock(p);
 		return;
 	}
-	fm_ghost_add(m, i);
+	lazyfree_leaves(m, i);
 	fm_ghost_pass(1);
-	fm_count(&stale, 1);
 	fm_zap_page(d, m, i);
 }
 

@@ -128,9 +128,10 @@ static FM_FAULT uint64_t earned(const struct fm_map *m,
 	       2 * first_unit(m);
 }
 
-/* Pages that s may be ahead of its reader. */
-static FM_FAULT uint64_t ahead_reach(const struct fm_map *m,
-				     const struct fm_stream *s, bool gaps)
+/* Pages that s may be ahead of its reader. What it has earned beyond its part
+ * is wished for. */
+static FM_FAULT uint64_t reach_and_wish(const struct fm_map *m,
+					const struct fm_stream *s, bool gaps)
 {
 	const struct fm_stream_set *st = atomic_load(&m->streams);
 	const uint64_t n = earned(m, s, gaps);
@@ -229,11 +230,11 @@ static FM_FAULT void push(struct fm_map *m, struct fm_stream *s, bool late)
 {
 	const bool gaps = reads_gaps(m, s);
 	const int64_t stop = stop_of(m);
-	const uint64_t most = ahead_reach(m, s, gaps);
+	/* also of who has enough for now: frames come later */
+	const uint64_t most = reach_and_wish(m, s, gaps);
 
 	if (!late && has_enough(s, gaps))
 		return;
-
 	for (int n = 0; n < FM_CHUNK_PIECES; n++) {
 		const uint64_t has = fm_pages_apart(s->edge, s->pos);
 

@@ -4,6 +4,8 @@
 #include "unit.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,6 +13,7 @@
 
 #include "advise/advise.h"
 #include "advise/pull.h"
+#include "base/thread.h"
 #include "base/types.h"
 #include "filled.h"
 
@@ -136,6 +139,52 @@ static void what_may_be_stored_to_is_not_read_so(void **state)
 	assert_false(fm_pull_may(&r, FM_HUGE));
 }
 
+static _Atomic bool heard;
+static _Atomic unsigned fed;
+
+/* There is always something to do. */
+static void *feeds(void *arg)
+{
+	const struct fm_krange *r = arg;
+
+	while (!atomic_load(&heard)) {
+		posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+		fm_pull(r, r->start, r->end);
+		atomic_fetch_add(&fed, 1);
+	}
+	return NULL;
+}
+
+/* Bytes that come before all have heard it. */
+static uint64_t read_before_heard(uint32_t order)
+{
+	const unsigned before = atomic_load(&fed);
+
+	while (atomic_load(&fed) < before + 4)
+		;
+	fm_pull_take();
+	return fm_thread_order(order) ? UINT64_MAX : fm_pull_take();
+}
+
+/* As at setuid(), which waits for them: some pieces of each, not all that there
+ * is. */
+static void an_order_is_heard_in_the_midst_of_it(void **state)
+{
+	const uint64_t few = 4 * 8 * FM_PULLED;
+	struct fm_krange r = range(true, PROT_READ);
+	uint64_t came = 0;
+	pthread_t t;
+
+	if (resident() || !fm_pull_may(&r, LEN))
+		skip();
+	assert_int_equal(pthread_create(&t, NULL, feeds, &r), 0);
+	for (uint32_t n = 1; n <= 8 && came <= few; n++)
+		came = read_before_heard(n);
+	atomic_store(&heard, true);
+	pthread_join(t, NULL);
+	assert_true(came <= few);
+}
+
 FM_UNIT(pull)
 {
 	const struct CMUnitTest tests[] = {
@@ -143,6 +192,7 @@ FM_UNIT(pull)
 		cmocka_unit_test(what_has_gone_is_left_alone),
 		cmocka_unit_test(what_has_been_replaced_is_left_alone),
 		cmocka_unit_test(what_may_be_stored_to_is_not_read_so),
+		cmocka_unit_test(an_order_is_heard_in_the_midst_of_it),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);
