@@ -205,11 +205,30 @@ static int protect_run(struct prot_run *r)
 	return err;
 }
 
-/* As the kernel goes along: up to what refuses, or is not there. */
+/* All of it is ours, and so is the protection. */
+static bool is_protected_so(uintptr_t a, uintptr_t end, int prot)
+{
+	for (uintptr_t at = end; a < end; at = end) {
+		struct fm_map *m = fm_space_next(a, end, &at);
+
+		if (!m || at > a || atomic_load(&m->prot) != prot ||
+		    !atomic_load(&m->vma_prot))
+			return false;
+		a = atomic_load(&m->end);
+	}
+	return true;
+}
+
+/* As the kernel goes along: up to what refuses, or is not there. What changes
+ * nothing does not cut a mapping: it would be several to the kernel, too, once
+ * it serves the file, and mremap of it fail. */
 static int mprotect_locked(uintptr_t a, uintptr_t end, int prot)
 {
-	int err = fm_range_cut(a, end);
+	int err;
 
+	if (is_protected_so(a, end, prot))
+		return fm_sys_mprotect((void *)a, end - a, prot);
+	err = fm_range_cut(a, end);
 	while (!err && a < end) {
 		struct prot_run r = { .start = a, .end = a, .prot = prot };
 		uintptr_t at = end;

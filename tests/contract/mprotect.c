@@ -103,6 +103,25 @@ static void write_barrier(void)
 	    ct_in_file(fd, 7 * PAGE + 100 + 63));
 }
 
+/* It is one mapping, also when the kernel has it (mlock). */
+static void nothing_changes(int flags, const char *what)
+{
+	char *p = ct_map(fd, 8 * PAGE, RW, flags, 0), *q;
+	size_t right = 0;
+
+	for (size_t i = 0; i < 8; i++)
+		p[i * PAGE + 7] = 'n';
+	say_rc("P05", mprotect(p + 2 * PAGE, 3 * PAGE, RW));
+	say_rc("P05 mlock", mlock(p, PAGE));
+	munlock(p, PAGE);
+	q = mremap(p, 8 * PAGE, 4096 * PAGE, MREMAP_MAYMOVE);
+	say("P05 %s moves: %d", what, q != MAP_FAILED);
+	for (size_t i = 0; q != MAP_FAILED && i < 8; i++)
+		right += q[i * PAGE + 7] == 'n';
+	say("P05 %s: %zu", what, right);
+	munmap(q != MAP_FAILED ? q : p, (q != MAP_FAILED ? 4096 : 8) * PAGE);
+}
+
 int main(int argc, char **argv)
 {
 	ct_begin(argc, argv);
@@ -112,5 +131,7 @@ int main(int argc, char **argv)
 	none_and_back(MAP_PRIVATE, "private");
 	read_only();
 	write_barrier();
+	nothing_changes(MAP_PRIVATE, "private");
+	nothing_changes(MAP_SHARED, "shared");
 	return 0;
 }
