@@ -98,11 +98,8 @@ static bool rebuild(struct fm_advised_all *all, unsigned ranges)
 	all->v = v;
 	all->n = n;
 	all->bytes = 0;
-	all->uncounted = false;
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++)
 		all->bytes += v[i].end - v[i].start;
-		all->uncounted |= fm_sys_no_disk(v[i].dev);
-	}
 	return true;
 }
 

@@ -36,6 +36,7 @@ struct fm_advised {
 	unsigned n;
 	bool refused;           /* gone, or no room for more mappings */
 	bool begun;             /* it was asked how it begins */
+	bool asked;             /* what a read of its device takes */
 	bool guess;             /* it has begun at MADV_RANDOM, unknown */
 	bool stores;            /* may come: large folios cost then */
 	struct fm_opinion opinion; /* of the family */
@@ -76,7 +77,6 @@ struct fm_advised_all {
 	uint64_t singles;  /* each second what was counts half */
 	uint64_t left, left_ms; /* bytes of memory, as last asked */
 	uint64_t unread_ms, idle_ms; /* nothing was read for so long */
-	bool uncounted;    /* what is read of one is not counted */
 	bool guess;        /* one is: then a stream waits for the next look */
 	bool doubt;        /* the last look spoke against the advice */
 	uint32_t aged_s;

@@ -17,9 +17,11 @@
 #include "base/thread.h"
 #include "engine.h"
 #include "family.h"
+#include "io/io.h"
 #include "krange.h"
 #include "policy.h"
 #include "pull.h"
+#include "readahead/readahead.h"
 #include "scan.h"
 #include "serve/serve.h"
 #include "source.h"
@@ -54,10 +56,15 @@ const char *fm_helper_source(void)
 	return s ? s->name : "waits";
 }
 
+/* Some file systems count no bytes (FUSE, NFS), and their faults hardly: one
+ * that finds its page under way counts as one that did not wait. */
+static bool uncounted;
+
 static void note_reads(const struct fm_advised_use *use)
 {
 	if (!use->major && !use->bytes)
 		return;
+	uncounted = !use->bytes;
 	fm_kernel_monitor_reads();
 }
 
@@ -112,6 +119,30 @@ static bool guesses(void)
 	return ranges.guess && !ranges.opinion.says;
 }
 
+/* Once for each range, until its device has told. */
+static void ask_devices(void)
+{
+	for (unsigned i = 0; i < ranges.n && !atomic_load(&stop); i++) {
+		struct fm_advised *a = &ranges.v[i];
+
+		if (!a->asked && !fm_device_has_told(a->dev))
+			fm_first_read_for(a->dev,
+					  (struct fm_fetch_run){ a->start,
+								 a->end },
+					  fm_readahead_bytes(a->dev));
+		a->asked = true;
+	}
+}
+
+/* Of one whose device is late: each wait counts. */
+static bool is_late(void)
+{
+	for (unsigned i = 0; i < ranges.n; i++)
+		if (fm_readahead_late(ranges.v[i].dev) == FM_LATE_MOSTLY)
+			return true;
+	return false;
+}
+
 /* Where it is not told which faults wait any of them may. A thread that waits
  * while nothing is known may wait for nothing else: where that takes long few
  * come in a turn. */
@@ -119,7 +150,8 @@ static bool worth(const struct fm_advised_use *u)
 {
 	return u->bytes >= fm_tune.helper_worth_bytes ||
 	       u->major >= (guesses() ? 1 : fm_tune.streams_few) ||
-	       (ranges.uncounted && u->faults >= fm_tune.streams_few) ||
+	       (uncounted && u->faults >= fm_tune.streams_few) ||
+	       (uncounted && u->faults && is_late()) ||
 	       (ranges.guess && u->faults >= fm_tune.advice_single);
 }
 
@@ -294,6 +326,7 @@ static int helper_turns(void)
 			.bytes = now.bytes - last.bytes });
 		any = fm_advised_update(&ranges);
 		err = any ? fm_advised_begin(&ranges) : 0;
+		ask_devices();
 		if (any && !err && worth(&use)) {
 			err = helper_look(&use);
 			looked = now;
@@ -350,6 +383,7 @@ void fm_helper_need(void)
 	    !atomic_compare_exchange_strong(&state, &idle, RUNNING))
 		return;
 	atomic_store(&stop, false);
+	fm_first_read_stop(false);
 	fm_kernel_monitor_reads();
 	fm_family_start();
 	if (!fm_thread_create(helper, NULL))
@@ -396,6 +430,7 @@ FM_UP(krange_added, range_is_new)
 void fm_helper_end(void)
 {
 	atomic_store(&stop, true);
+	fm_first_read_stop(true);
 	fm_event_raise(&bell);
 	fm_kernel_monitor_end();
 	fm_asked_end();

@@ -135,22 +135,12 @@ static struct gait {
 	uint64_t rate;   /* bytes a ms */
 } gait[FM_STREAMS];
 
-/* Pieces that keep the device busy until the next look; where it is late more,
- * but too many small ones FUSE drops. */
-static uint64_t streams_pieces(const struct fm_stream *s,
-			       const struct fm_fetch *f, dev_t dev,
+/* Pieces that keep the device busy until the next look. */
+static uint64_t streams_pieces(const struct fm_fetch *f, dev_t dev,
 			       uint64_t look_ms)
 {
-	const uint64_t late_ms = fm_pace_late_ms(&pace[s - set.s],
-						 fm_readahead_bytes(dev));
-	const uint64_t pages = f->piece >> FM_PAGE_SHIFT;
-	const struct fm_device *d = fm_device_of(dev);
-	const uint64_t n = fm_device_depth(d, pages, look_ms * 1000000);
-	const uint64_t more = fm_least(
-		fm_device_depth(d, pages, (look_ms + late_ms) * 1000000),
-		FM_FETCH_MOST);
-
-	return n > more ? n : more;
+	return fm_device_depth(fm_device_of(dev), f->piece >> FM_PAGE_SHIFT,
+			       look_ms * 1000000);
 }
 
 /* Bytes ahead of it. */
@@ -158,7 +148,7 @@ static size_t streams_window(const struct fm_stream *s,
 			     const struct fm_fetch *f, dev_t dev, size_t most,
 			     uint64_t look_ms)
 {
-	const uint64_t n = streams_pieces(s, f, dev, look_ms);
+	const uint64_t n = streams_pieces(f, dev, look_ms);
 	const uint64_t bytes = fm_detect_earned(streams_come(s), n * f->piece);
 
 	return fm_least(most, bytes > f->piece ? bytes : f->piece);
@@ -223,20 +213,19 @@ static bool streams_wants_huge(const struct fm_stream *s)
 	return room_for_huge && streams_is_sure(s) && (s->step < 0 || s->slow);
 }
 
-/* One that goes up and has waited for each of the kernel's reads for a
- * millisecond and more, where such a read is less than a fault of ours brings.
- * What a disk near by is asked for comes as fast. */
+/* One that goes up and waits for most of the time, where the kernel reads less
+ * than a fault of ours brings. What a disk near by is asked for comes as
+ * fast. */
 static bool pull(const struct fm_stream *s, const struct fm_krange *r,
 		 size_t most, uint64_t look_ms)
 {
 	const uintptr_t pos = streams_bytes_of((uint64_t)s->pos);
-	const uint64_t at_once = fm_readahead_bytes(r->dev);
 	const uint64_t rate = streams_rate(s, look_ms);
 	const uint64_t bytes = fm_detect_earned(
 		streams_come(s), fm_pull_bytes(rate, look_ms));
 
-	return at_once < FM_PULLED &&
-	       fm_pace_late_ms(&pace[s - set.s], at_once) &&
+	return fm_readahead_bytes(r->dev) < FM_PULLED &&
+	       fm_readahead_late(r->dev) == FM_LATE_MOSTLY &&
 	       fm_pull_may(r, most) &&
 	       fm_pull(r, pos, pos + fm_least(bytes, most));
 }
@@ -300,26 +289,14 @@ static bool streams_waits(const struct fm_advised_use *use,
 	return n == 1 && use->major * 4 >= use->faults * 3;
 }
 
-/* A network may have more under way than the kernel ever reads ahead. */
-static bool may_be_late(dev_t dev)
+/* It is tried, and better so: the device may be later than is known. */
+static void ask_again(const struct fm_stream *s, const struct fm_krange *r)
 {
-	return fm_sys_no_disk(dev) ||
-	       fm_readahead_bytes(dev) <= fm_tune.streams_shallow;
-}
+	const uintptr_t pos = streams_bytes_of((uint64_t)s->pos);
 
-/* Where a stream was better last, while what is known of a device holds. */
-static struct late {
-	dev_t dev;
-	uint64_t before, at_ms;
-} late;
-
-/* Of a disk, whose readers take turns, each finds that out alone. */
-static uint64_t late_before(dev_t dev)
-{
-	const uint64_t until = late.at_ms +
-			       (uint64_t)fm_tune.kernel_ahead_anew_ms;
-
-	return late.dev == dev && set.clock < until ? late.before : 0;
+	if (!fm_device_is_known(r->dev))
+		fm_first_read_for(r->dev, (struct fm_fetch_run){ pos, r->end },
+				  fm_readahead_bytes(r->dev));
 }
 
 /* Of one that goes forward page by page: the kernel reads ahead of it, but may
@@ -328,17 +305,17 @@ static bool is_faster(unsigned i)
 {
 	struct fm_stream *s = &set.s[i];
 	struct fm_krange r;
-	struct fm_pace_device d;
+	enum fm_late late;
 	bool helps;
 
-	if (s->step != 1 || !range_of(s, &r) || !may_be_late(r.dev))
+	if (s->step != 1 || !range_of(s, &r))
 		return false;
-	d = (struct fm_pace_device){ fm_readahead_bytes(r.dev),
-				     late_before(r.dev),
-				     fm_sys_no_disk(r.dev) };
-	helps = fm_pace_helps(&pace[i], &d, streams_come(s), set.clock);
-	if (d.far && pace[i].state == FM_PACE_BETTER)
-		late = (struct late){ r.dev, pace[i].before, set.clock };
+	late = fm_readahead_late(r.dev);
+	if (late != FM_LATE_MAYBE)
+		return late == FM_LATE_MOSTLY;
+	helps = fm_pace_helps(&pace[i], streams_come(s), set.clock);
+	if (pace[i].state == FM_PACE_BETTER)
+		ask_again(s, &r);
 	return helps;
 }
 
@@ -417,20 +394,43 @@ bool fm_streams_come(uint32_t id, uintptr_t lo, uintptr_t hi)
 	return any_row_comes(id, lo, hi);
 }
 
+/* Bytes that are nobody's, as last asked. */
+static uint64_t streams_free(void)
+{
+	static uint64_t next_ms, bytes;
+	const uint64_t now = fm_now_ms();
+
+	if (now >= next_ms) {
+		bytes = fm_memory_free("");
+		next_ms = now + fm_tune.streams_pace_ms;
+	}
+	return bytes;
+}
+
+/* Bytes that all streams may have ahead whose part of memory is that: more
+ * where nothing leaves for it. */
+static size_t streams_most(uint64_t part, uint64_t memory)
+{
+	const uint64_t room = fm_least(streams_free(), memory) / 2;
+
+	return part > room ? part : room;
+}
+
 void fm_streams_ahead(const struct fm_advised_use *use, uint64_t memory,
 		      bool huge)
 {
 	const uint64_t begin = fm_cpu_ns() / 1000;
+	const uint64_t part = memory / fm_tune.streams_share;
 	unsigned n;
 	size_t most;
 
 	end_look();
 	n = how_many(is_one);
-	most = memory / fm_tune.streams_share / (n ? n : 1);
+	most = streams_most(part, memory) / (n ? n : 1);
 	until_ms = fm_now_ms() + fm_tune.advise_turn_ms;
 	/* Two pieces, as many as a fault reads. A look without a step is no
 	 * reason. */
-	room_for_huge = most >= 2 * FM_HUGE;
+	room_for_huge = part / (n ? n : 1) >= 2 * FM_HUGE;
 	note_slow(use, n);
 	fm_pull_forget();
 	most &= ~(size_t)FM_PAGE_MASK;
@@ -451,15 +451,7 @@ void fm_streams_ahead(const struct fm_advised_use *use, uint64_t memory,
 
 static bool streams_is_short(uint64_t memory)
 {
-	static uint64_t next_ms;
-	static bool was;
-	const uint64_t now = fm_now_ms();
-
-	if (now >= next_ms) {
-		was = fm_memory_free("") < memory / fm_tune.streams_short;
-		next_ms = now + fm_tune.streams_pace_ms;
-	}
-	return was;
+	return streams_free() < memory / fm_tune.streams_short;
 }
 
 /* The bits that say that it has been touched are cleared: it leaves when the

@@ -37,6 +37,7 @@ struct fm_device {
 	_Atomic bool other;    /* and of that; is this one such a group? */
 	_Atomic uint32_t even, even_among; /* pages; 0: not known */
 	_Atomic uint64_t fixed, page; /* ns, of reads that are alone */
+	double least; /* ns, of the first of them, but for their pages */
 	_Atomic uint64_t each, each_page; /* ... and among others */
 	_Atomic uint64_t room; /* ns, to ask for a block; 0: not known */
 	double rule_n, rule_t; /* pages and ns of one, as a rule */
@@ -142,8 +143,33 @@ static FM_FAULT uint32_t even_of(const struct line *l, double enough)
 		       (uint32_t)n;
 }
 
+/* As few have told: a stall, or a processor that comes late, says nothing of
+ * the device, so the least of them, and what is assumed counts as one more. */
+static FM_FAULT double device_early(const struct fm_device *d)
+{
+	return (fm_tune.device_fixed_ns + d->alone.w * d->least) /
+	       (1 + d->alone.w);
+}
+
+static FM_FAULT void publish_alone(struct fm_device *d)
+{
+	const bool early = d->alone.w < fm_tune.device_enough;
+
+	if (!d->alone.w)
+		return;
+	atomic_store_explicit(&d->fixed,
+			      (uint64_t)(early ? device_early(d) :
+						 d->alone.fixed),
+			      memory_order_relaxed);
+	atomic_store_explicit(&d->page,
+			      (uint64_t)(early ? fm_tune.device_page_ns :
+						 d->alone.page),
+			      memory_order_relaxed);
+}
+
 static FM_FAULT void device_publish(struct fm_device *d)
 {
+	publish_alone(d);
 	atomic_store_explicit(&d->even,
 			      even_of(&d->alone, fm_tune.device_enough),
 			      memory_order_relaxed);
@@ -156,12 +182,6 @@ static FM_FAULT void device_publish(struct fm_device *d)
 		atomic_store_explicit(&d->each_page, (uint64_t)d->among.page,
 				      memory_order_relaxed);
 	}
-	if (d->alone.w < fm_tune.device_enough)
-		return;
-	atomic_store_explicit(&d->fixed, (uint64_t)d->alone.fixed,
-			      memory_order_relaxed);
-	atomic_store_explicit(&d->page, (uint64_t)d->alone.page,
-			      memory_order_relaxed);
 }
 
 /* Reads of one size tell no slope, and what was true once need not stay so: now
@@ -197,8 +217,17 @@ static FM_FAULT void add_to_group(struct fm_device *d, double n, uint64_t began,
 	*g = (struct group){ .last = g->last };
 }
 
+static FM_FAULT void note_least(struct fm_device *d, double n, double t)
+{
+	const double fixed = t - n * fm_tune.device_page_ns;
+
+	if (!d->alone.w || fixed < d->least)
+		d->least = fixed > 0 ? fixed : 0;
+}
+
 static FM_FAULT void add_alone(struct fm_device *d, double n, double t)
 {
+	note_least(d, n, t);
 	device_add(&d->alone, n, t);
 	if (n <= fm_tune.fault_around_group)
 		add_to_rule(d, n, t);
@@ -247,6 +276,11 @@ FM_FAULT void fm_device_end(struct fm_io *io)
 
 /* ---- questions --------------------------------------------------------- */
 
+static FM_FAULT uint32_t even_assumed(void)
+{
+	return (uint32_t)(fm_tune.device_fixed_ns / fm_tune.device_page_ns);
+}
+
 FM_FAULT uint32_t fm_device_even(const struct fm_file *f)
 {
 	const struct fm_device *d = f->io->device;
@@ -256,8 +290,28 @@ FM_FAULT uint32_t fm_device_even(const struct fm_file *f)
 		n = atomic_load_explicit(&d->even, memory_order_relaxed);
 	if (d && !n)
 		n = atomic_load_explicit(&d->even_among, memory_order_relaxed);
-	return n ? n :
-		   (uint32_t)(fm_tune.device_fixed_ns / fm_tune.device_page_ns);
+	return n ? n : even_assumed();
+}
+
+static FM_FAULT uint32_t device_hides(const struct fm_device *d)
+{
+	const uint64_t page =
+		atomic_load_explicit(&d->page, memory_order_relaxed);
+	uint32_t n = atomic_load_explicit(&d->even, memory_order_relaxed);
+
+	if (!n && page)
+		n = (uint32_t)fm_least(
+			MOST_EVEN, atomic_load_explicit(&d->fixed,
+							memory_order_relaxed) /
+					   page);
+	if (!n)
+		n = atomic_load_explicit(&d->even_among, memory_order_relaxed);
+	return n ? n : even_assumed();
+}
+
+FM_FAULT uint32_t fm_device_hides(const struct fm_file *f)
+{
+	return f->io->device ? device_hides(f->io->device) : even_assumed();
 }
 
 FM_FAULT uint32_t fm_device_even_among(const struct fm_file *f)
@@ -385,6 +439,39 @@ struct fm_device_price fm_device_price(dev_t dev)
 		p = price_of(&d->alone);
 	fm_unlock(&d->lock);
 	return p;
+}
+
+bool fm_device_has_told(dev_t dev)
+{
+	struct fm_device *d = fm_device_of(dev);
+
+	FM_HOLD(&d->lock);
+	return d->alone.w > 1 || d->among.w > 0;
+}
+
+bool fm_device_is_known(dev_t dev)
+{
+	return atomic_load(&fm_device_of(dev)->even);
+}
+
+uint64_t fm_device_hidden(dev_t dev)
+{
+	return (uint64_t)device_hides(fm_device_of(dev)) << FM_PAGE_SHIFT;
+}
+
+uint64_t fm_device_late_ns(dev_t dev)
+{
+	return alone_ns(fm_device_of(dev), 0);
+}
+
+void fm_device_took(dev_t dev, uint64_t pages, uint64_t ns)
+{
+	struct fm_device *d = fm_device_of(dev);
+
+	FM_HOLD(&d->lock);
+	note_least(d, (double)pages, (double)ns);
+	device_add(&d->alone, (double)pages, (double)ns);
+	device_publish(d);
 }
 
 void fm_device_waited(dev_t dev, uint64_t pages, uint64_t ns)

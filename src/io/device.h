@@ -12,7 +12,8 @@
  * however many wait, and a network that answers after as long, however many
  * ask, differ in the second line.
  *
- * Until there are enough a device is one of 100 us and 1 GB/s.
+ * Nothing read yet, it is one of 100 us and 1 GB/s; of few reads the least
+ * tells, with that as one more of them.
  */
 #pragma once
 
@@ -34,6 +35,9 @@ void fm_device_end(struct fm_io *io);
 /* [fault] Pages that come in the time of the fixed part of a read: reading them
  * along makes it twice as long. At least 1. */
 uint32_t fm_device_even(const struct fm_file *f);
+
+/* [fault] The same, of the first reads on: too much is no loss. */
+uint32_t fm_device_hides(const struct fm_file *f);
 
 /* [fault] The same where several reads are under way: pages that could come in
  * place of one of them. 0: not known yet, for reads were all of one size. */
@@ -77,6 +81,20 @@ void fm_device_waited(dev_t dev, uint64_t pages, uint64_t ns);
  * NULL. */
 void fm_device_made_room(struct fm_device *d, uint64_t ns);
 uint64_t fm_device_room_ns(const struct fm_device *d);
+
+/* [plain] A read of the kernel's, of so many pages, has taken ns: nobody waited
+ * for another. */
+void fm_device_took(dev_t dev, uint64_t pages, uint64_t ns);
+/* [plain] Have two reads of it been measured? One may have waited for a
+ * processor. */
+bool fm_device_has_told(dev_t dev);
+/* [plain] Has it been measured what a read takes that is alone? */
+bool fm_device_is_known(dev_t dev);
+/* [plain] Bytes that pass in the time of a read's fixed part, as measured or
+ * assumed: who waits for reads of fewer has less than half of what it gives. */
+uint64_t fm_device_hidden(dev_t dev);
+/* [plain] That time, in ns. */
+uint64_t fm_device_late_ns(dev_t dev);
 
 /* [plain] The figures of f's device: nanoseconds, and how many reads (groups of
  * reads) each line has seen. */

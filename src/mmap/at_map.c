@@ -9,7 +9,6 @@
 #include "engine.h"
 #include "file/file.h"
 #include "io/io.h"
-#include "first_read.h"
 #include "memory.h"
 #include "pagecache_probe.h"
 #include "peers/peers.h"
@@ -109,21 +108,26 @@ static uint64_t written_bytes(const struct fm_mmap_request *q)
 	return written;
 }
 
-/* Is it the kernel's on a common disk, but not where a read takes long? Then
- * that is found out. */
+/* Is it the kernel's on a common disk, but not where a read takes long? Where
+ * that is not known yet it is found out. */
 static uint32_t start_costs(const struct fm_mmap_request *q, uint64_t bytes)
 {
+	const dev_t dev = q->st.st_dev;
+	const bool told = fm_device_has_told(dev);
 	const uint32_t usual = fm_cost_start(bytes, 0, 0);
 	uint64_t ahead;
 	uint32_t late;
 
 	if (!fm_cost_counts(usual) || fm_settings()->mode != FM_MODE_ON)
 		return usual;
-	ahead = fm_readahead_known(q->st.st_dev);
-	late = fm_cost_start(bytes, ahead, fm_tune.first_read_late_ns);
+	ahead = fm_readahead_known(dev);
+	late = fm_cost_start(bytes, ahead,
+			     told ? fm_device_late_ns(dev) :
+				    fm_tune.first_read_late_ns);
 	return !fm_cost_counts(late) &&
-			       fm_first_read_is_late(q->fd, &q->st,
-						     (uint64_t)q->off, ahead)
+			       (told ||
+				fm_first_read_is_late(q->fd, &q->st,
+						      (uint64_t)q->off, ahead))
 		       ? late
 		       : usual;
 }

@@ -93,7 +93,7 @@ static FM_FAULT uint64_t strided_part(const struct fm_stream_set *st)
  * frame. */
 static FM_FAULT uint64_t first_unit(const struct fm_map *m)
 {
-	uint64_t even = fm_device_even(m->file);
+	uint64_t even = fm_device_hides(m->file);
 
 	return even < fm_tune.ahead_frame_from ? FM_CHUNK_PIECE :
 						 fm_least(even, FM_HUGE_PAGES);

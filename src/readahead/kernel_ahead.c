@@ -10,6 +10,7 @@
 #include "base/lock.h"
 #include "base/sys.h"
 #include "base/text.h"
+#include "io/io.h"
 #include "tunables.h"
 
 /* A program that has confined itself may be ended for it. */
@@ -85,6 +86,20 @@ uint64_t fm_readahead_bytes(dev_t dev)
 	const uint64_t bytes = fm_readahead_known(dev);
 
 	return bytes ? bytes : fm_tune.kernel_ahead_unknown;
+}
+
+/* A read of so many bytes takes as long as `hidden` more would pass in; while
+ * they are gone through, as many more come. */
+enum fm_late fm_readahead_late(dev_t dev)
+{
+	const uint64_t ahead = fm_readahead_known(dev);
+	const uint64_t hidden = fm_device_hidden(dev);
+
+	if (!ahead)
+		return FM_LATE_MAYBE;
+	if (2 * ahead < hidden && fm_device_has_told(dev))
+		return FM_LATE_MOSTLY;
+	return ahead / 4 < hidden ? FM_LATE_MAYBE : FM_LATE_NO;
 }
 
 static void kernel_ahead_forked(void)

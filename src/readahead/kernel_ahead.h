@@ -10,3 +10,12 @@
 uint64_t fm_readahead_known(dev_t dev);
 /* Likewise; a lot where nothing tells. */
 uint64_t fm_readahead_bytes(dev_t dev);
+
+/* Do readers in order wait for what the kernel reads ahead on dev? By what its
+ * reads take (io/device.h), or is assumed where none has been seen. */
+enum fm_late {
+	FM_LATE_NO,
+	FM_LATE_MAYBE, /* a fifth of the time and more; or nothing tells */
+	FM_LATE_MOSTLY,
+};
+enum fm_late fm_readahead_late(dev_t dev);

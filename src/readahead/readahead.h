@@ -6,4 +6,5 @@
 #include "chunk.h"
 #include "detect.h"
 #include "fetch.h"
+#include "first_read.h"
 #include "kernel_ahead.h"

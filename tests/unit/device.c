@@ -200,6 +200,36 @@ static void waits_for_the_kernel_have_a_line(void **state)
 	assert_int_equal(fm_device_price(51).read, 104096);
 }
 
+/* The first one, of a file of the kernel's or of ours. */
+static void one_late_read_tells(void **state)
+{
+	const uint64_t mib = 1 << 20;
+	struct world *w = world_of(12);
+
+	assert_int_equal(fm_device_hidden(60), 24 * FM_PAGE);
+	fm_device_took(60, 1, 20000000);
+	assert_in_range(fm_device_hidden(60), 8 * mib, 20 * mib);
+	assert_false(fm_device_has_told(60)); /* a processor may be late */
+	fm_device_took(60, 1, 20000000);
+	assert_true(fm_device_has_told(60));
+	assert_false(fm_device_is_known(60));
+	alone(&w->f, 32, 5100000);
+	assert_in_range(fm_device_hides(&w->f), 512, 1500);
+	assert_int_equal(fm_device_even(&w->f), 24); /* not for random reads */
+	assert_in_range(fm_device_late_ns(12), 2400000, 5000000);
+}
+
+/* The least of the first ones is what the device takes. */
+static void a_late_processor_tells_little(void **state)
+{
+	fm_device_took(61, 1, 20000000);
+	fm_device_took(61, 1, 120000);
+	assert_in_range(fm_device_hidden(61), 20 * FM_PAGE, 32 * FM_PAGE);
+	for (unsigned k = 0; k < 10; k++)
+		fm_device_took(61, 1, 120000);
+	assert_true(fm_device_is_known(61));
+}
+
 FM_UNIT(device)
 {
 	const struct CMUnitTest tests[] = {
@@ -214,6 +244,8 @@ FM_UNIT(device)
 		cmocka_unit_test(nor_do_bursts),
 		cmocka_unit_test(a_short_read_says_nothing),
 		cmocka_unit_test(waits_for_the_kernel_have_a_line),
+		cmocka_unit_test(one_late_read_tells),
+		cmocka_unit_test(a_late_processor_tells_little),
 	};
 
 	fm_clock_found(made_up_clock);

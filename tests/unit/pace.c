@@ -5,9 +5,6 @@
 #include "unit.h"
 
 #define KIB ((uint64_t)1 << 10)
-#define AHEAD (128 * KIB)
-
-static const struct fm_pace_device waits = { AHEAD, 0, true };
 
 /* For so many turns of a look, at so many KiB a ms with help and without. */
 static unsigned helped(struct fm_pace *p, uint64_t *passed, uint64_t *ms,
@@ -19,18 +16,17 @@ static unsigned helped(struct fm_pace *p, uint64_t *passed, uint64_t *ms,
 	for (unsigned i = 0; i < 100; i++) {
 		*passed += 10 * KIB * (help ? with : without);
 		*ms += 10;
-		help = fm_pace_helps(p, &waits, *passed, *ms);
+		help = fm_pace_helps(p, *passed, *ms);
 		n += help;
 	}
 	return n;
 }
 
-/* Eight reads by 128 KiB at 25 KiB a ms take 41 ms: it is not looked at for
- * longer, and need not have come far. */
+/* It is looked at, and then helped for good. */
 static void one_that_waits_is_helped(void **state)
 {
-	const unsigned turns = 5;
-	uint64_t passed = 128 * KIB, ms = 12345;
+	const unsigned turns = fm_tune.streams_pace_ms / 10;
+	uint64_t passed = 8192 * KIB, ms = 12345;
 	struct fm_pace p = { 0 };
 
 	assert_int_equal(helped(&p, &passed, &ms, 800, 25), 100 - turns);
@@ -59,36 +55,12 @@ static void another_is_tried_anew(void **state)
 	assert_true(helped(&p, &passed, &ms, 500, 100) > 50);
 }
 
-/* It leapt while it was tried. It goes on waiting, and is tried again. */
-static void one_that_waits_on_is_tried_again(void **state)
-{
-	uint64_t passed = 128 * KIB, ms = 12345;
-	struct fm_pace p = { 0 };
-
-	helped(&p, &passed, &ms, 25, 25);
-	assert_int_not_equal(p.state, FM_PACE_BETTER);
-	assert_true(helped(&p, &passed, &ms, 800, 25) > 50);
-}
-
-/* One before it was better. */
-static void the_next_is_helped_at_once(void **state)
-{
-	const struct fm_pace_device d = { AHEAD, 25 * KIB, true };
-	struct fm_pace p = { 0 };
-
-	assert_true(fm_pace_helps(&p, &d, AHEAD, 12345));
-	assert_int_equal(fm_pace_late_ms(&p, AHEAD), 5);
-	assert_true(fm_pace_helps(&p, &d, 2 * AHEAD, 12445));
-}
-
 FM_UNIT(pace)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_that_waits_is_helped),
 		cmocka_unit_test(one_that_does_not_is_tried),
 		cmocka_unit_test(another_is_tried_anew),
-		cmocka_unit_test(one_that_waits_on_is_tried_again),
-		cmocka_unit_test(the_next_is_helped_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
