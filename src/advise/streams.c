@@ -213,6 +213,23 @@ static bool streams_wants_huge(const struct fm_stream *s)
 	return room_for_huge && streams_is_sure(s) && (s->step < 0 || s->slow);
 }
 
+/* Each of the kernel's reads has taken it four times what is known of one, or
+ * more: that was measured in a burst (a disk that is held back). */
+static bool waits_longer(const struct fm_stream *s, dev_t dev)
+{
+	const struct fm_pace *p = &pace[s - set.s];
+
+	return p->state >= FM_PACE_TRIED &&
+	       fm_readahead_bytes(dev) * 1000000 / (p->before + 1) >
+		       4 * fm_device_late_ns(dev);
+}
+
+static bool comes_late(const struct fm_stream *s, dev_t dev)
+{
+	return fm_readahead_late(dev) == FM_LATE_MOSTLY ||
+	       waits_longer(s, dev);
+}
+
 /* One that goes up and waits for most of the time, where the kernel reads less
  * than a fault of ours brings. What a disk near by is asked for comes as
  * fast. */
@@ -225,8 +242,7 @@ static bool pull(const struct fm_stream *s, const struct fm_krange *r,
 		streams_come(s), fm_pull_bytes(rate, look_ms));
 
 	return fm_readahead_bytes(r->dev) < FM_PULLED &&
-	       fm_readahead_late(r->dev) == FM_LATE_MOSTLY &&
-	       fm_pull_may(r, most) &&
+	       comes_late(s, r->dev) && fm_pull_may(r, most) &&
 	       fm_pull(r, pos, pos + fm_least(bytes, most));
 }
 
