@@ -70,6 +70,15 @@ static struct fm_costs costs(uint64_t bytes, uint64_t memory, uint64_t cache,
 	return fm_cost(f);
 }
 
+/* When it is mapped nothing says who would hold more of what does not fit. */
+static struct fm_costs costs_at_map(uint64_t bytes, uint64_t memory)
+{
+	struct fm_cost_facts f = { .all = bytes, .memory = memory };
+
+	return costs(bytes, fm_cost_fits(&f) ? memory : UINT64_MAX, memory / 2,
+		     &f);
+}
+
 static void reset(void)
 {
 	of_kernel = of_engine = (struct fm_trial){ 0 };
@@ -81,12 +90,11 @@ static void reset(void)
 static void begin(const char *line)
 {
 	uint64_t bytes = 0, memory = 0;
-	struct fm_cost_facts f = { 0 };
 	struct fm_costs c;
 
 	sscanf(line, "new %lu %lu", &bytes, &memory);
 	reset();
-	c = costs(bytes, memory, memory / 2, &f);
+	c = costs_at_map(bytes, memory);
 	engine = !fm_cost_kernel_less(&c);
 }
 
@@ -128,7 +136,7 @@ static uint64_t reread_ns(const struct second *s)
 	       (s->page_ns ? s->page_ns : (uint64_t)fm_tune.device_page_ns);
 }
 
-/* A cache that nothing comes back to may become most of memory. */
+/* The cache may become most of memory. */
 static uint64_t cache_of(const struct second *s, uint64_t memory)
 {
 	const uint64_t most = memory - memory / fm_tune.budget_margin;
@@ -145,13 +153,13 @@ static struct fm_costs costs_of(const struct second *s, const struct fm_rate *r,
 		.all = s->mapped,
 		.memory = memory,
 		.engine_ns = r->fault_ns,
-		.cpu = fm_rate_in_order(r) ? 0 : r->cpu,
+		.cpu = fm_rate_in_order(r) ?
+			       0 : fm_rate_cpu_wanted(r, RECORDED_CPUS),
 		.kernel_ns = is_memory(s) ? s->read_ns + s->page_ns : 0,
 		.waited_ns = waited_ns,
 		.reread_ns = reread_ns(s),
 	};
-	return costs(s->mapped, memory,
-		     fm_cost_fits(f) ? cache_of(s, memory) : s->limit, f);
+	return costs(s->mapped, memory, cache_of(s, memory), f);
 }
 
 /* Returns what the kernel is hoped to save; what fits is handed over. */

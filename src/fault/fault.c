@@ -27,6 +27,7 @@
 #include "file/file.h"
 #include "io/io.h"
 #include "map/map.h"
+#include "nearby.h"
 #include "policy.h"
 #include "readahead/readahead.h"
 #include "tunables.h"
@@ -571,6 +572,16 @@ static FM_FAULT void note_seen(struct fm_map *m, uint64_t i, struct range came,
 	fm_ahead_fault(m, &e);
 }
 
+static FM_FAULT bool take_ahead(struct fm_map *m, uint64_t i, uint32_t who)
+{
+	int64_t first;
+	const uint64_t n = fm_ahead_take(m, i, who, &first);
+
+	if (n)
+		fm_nearby_streamed(m->file, m->pgoff + (uint64_t)first, n);
+	return n;
+}
+
 static FM_FAULT enum fm_fault_result fault_in(struct fm_map *m, uintptr_t a,
 					      struct access acc)
 {
@@ -589,7 +600,7 @@ static FM_FAULT enum fm_fault_result fault_in(struct fm_map *m, uintptr_t a,
 	fm_wait_frozen(f);
 	fm_barrier_wait(f, m->pgoff + i);
 	fm_fault_around_all(m, i);
-	if (atomic_load(p) & FP_AHEAD && fm_ahead_take(m, i, acc.who))
+	if (atomic_load(p) & FP_AHEAD && take_ahead(m, i, acc.who))
 		return FM_FAULT_RETRY;
 	fm_map_touch(m, i);
 	fm_page_lock(p);

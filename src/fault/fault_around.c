@@ -160,7 +160,7 @@ static FM_FAULT bool comes_whole(const struct fm_map *m)
 	       m->file->policy->map_ahead;
 }
 
-static FM_FAULT uint64_t dense_pages(struct fm_map *m, uint64_t i)
+static FM_FAULT uint64_t neighbours(struct fm_map *m, uint64_t i)
 {
 	if (atomic_load(&m->advice) == MADV_RANDOM ||
 	    !m->file->policy->map_ahead)
@@ -171,6 +171,14 @@ static FM_FAULT uint64_t dense_pages(struct fm_map *m, uint64_t i)
 	if (comes_whole(m))
 		return as_many_again(m, i);
 	return fm_nearby_pages(m->file, m->pgoff + i);
+}
+
+static FM_FAULT uint64_t dense_pages(struct fm_map *m, uint64_t i)
+{
+	const uint64_t n = neighbours(m, i);
+
+	fm_nearby_asked(m->file, n);
+	return n;
 }
 
 static FM_FAULT uint64_t block_pages(struct fm_map *m, uint64_t i)

@@ -13,8 +13,8 @@ FM_FILE_PART(nearby)
 #define SEEN 1024 /* size: regions, by their hash */
 #define PARTS 4096 /* unit: of the cache, in which time is counted here */
 
-/* When each page was missed, 0: it was not. Where threads meet, or two regions,
- * that is wrong: the counts are an estimate. */
+/* When each page was missed, 0: it was not; even: it came by a stream. Where
+ * threads meet, or two regions, that is wrong: the counts are an estimate. */
 static struct {
 	_Atomic uint32_t tag; /* which one it is */
 	_Atomic uint16_t at[REGION];
@@ -59,16 +59,25 @@ static FM_FAULT uint32_t nearby_brings(uint64_t n)
 
 /* ---- what is saved ------------------------------------------------------ */
 
-FM_FAULT void fm_nearby_counts(const struct fm_file *f,
-			       struct fm_miss_counts *ret)
+static FM_FAULT void nearby_counts(const struct fm_nearby_set *y,
+				   struct fm_miss_counts *ret)
 {
-	const struct fm_file_nearby *y = f->nearby;
-
 	ret->seen = atomic_load_explicit(&y->seen, memory_order_relaxed);
 	ret->back = atomic_load_explicit(&back.part, memory_order_relaxed);
 	for (unsigned k = 0; k < FM_MISS_SIZES; k++)
 		ret->saved[k] = atomic_load_explicit(&y->saved[k],
 						     memory_order_relaxed);
+}
+
+FM_FAULT void fm_nearby_counts(const struct fm_file *f,
+			       struct fm_miss_counts *ret)
+{
+	nearby_counts(&f->nearby->single, ret);
+}
+
+void fm_nearby_all(const struct fm_file *f, struct fm_miss_counts *ret)
+{
+	nearby_counts(&f->nearby->all, ret);
 }
 
 static FM_FAULT uint32_t nearby_group(const struct fm_file *f)
@@ -77,7 +86,7 @@ static FM_FAULT uint32_t nearby_group(const struct fm_file *f)
 }
 
 /* What is new counts for as much as all that was before. */
-static FM_FAULT void nearby_age(struct fm_file_nearby *y)
+static FM_FAULT void nearby_age(struct fm_nearby_set *y)
 {
 	atomic_store(&y->seen, atomic_load(&y->seen) / 2);
 	for (unsigned k = 0; k < FM_MISS_SIZES; k++)
@@ -98,9 +107,10 @@ static FM_FAULT uint32_t nearby_unit(void)
 	return (uint32_t)(fm_cache_limit() / PARTS) + 1;
 }
 
-/* Since another page of each group that page fp is in was missed. */
+/* Since another page of each group that page fp is in was missed, or came by a
+ * stream. */
 static FM_FAULT void nearby_ages(const _Atomic uint16_t *at, uint64_t fp,
-				 uint16_t now, uint16_t *ret)
+				 uint16_t now, bool streams, uint16_t *ret)
 {
 	const uint32_t own = fp % REGION;
 	uint16_t least = UINT16_MAX;
@@ -111,14 +121,16 @@ static FM_FAULT void nearby_ages(const _Atomic uint16_t *at, uint64_t fp,
 		for (uint32_t i = first; i < first + n; i++) {
 			const uint16_t was = i == own ? 0 : atomic_load(&at[i]);
 
-			if (was && (uint16_t)(now - was) < least)
+			if (was && (streams || was & 1) &&
+			    (uint16_t)(now - was) < least)
 				least = (uint16_t)(now - was);
 		}
 		ret[k] = least;
 	}
 }
 
-static FM_FAULT void nearby_saves(struct fm_file *f, const uint16_t *age)
+static FM_FAULT void nearby_saves(const struct fm_file *f,
+				  struct fm_nearby_set *y, const uint16_t *age)
 {
 	const uint32_t group = nearby_group(f);
 	struct fm_miss_counts c;
@@ -128,24 +140,53 @@ static FM_FAULT void nearby_saves(struct fm_file *f, const uint16_t *age)
 		if (age[k] < UINT16_MAX &&
 		    nearby_kept(&c, (uint64_t)age[k] * nearby_unit(),
 				group ? group : 1, fm_miss_size(k)))
-			atomic_fetch_add(&f->nearby->saved[k], 1);
+			atomic_fetch_add(&y->saved[k], 1);
 }
 
-static FM_FAULT void nearby_miss(struct fm_file *f, uint64_t fp, uint64_t hash)
+static FM_FAULT void nearby_count(const struct fm_file *f,
+				  struct fm_nearby_set *y, uint32_t most,
+				  const uint16_t *age)
 {
-	const uint16_t now = (uint16_t)(nearby_brings(1) / nearby_unit()) | 1;
+	nearby_saves(f, y, age);
+	if (atomic_fetch_add(&y->seen, 1) >= most)
+		nearby_age(y);
+}
+
+static FM_FAULT _Atomic uint16_t *nearby_region(uint64_t hash)
+{
 	const uint32_t tag = (uint32_t)(hash >> 32);
-	uint16_t age[FM_MISS_SIZES];
 	_Atomic uint16_t *at = region[(hash >> 4) % SEEN].at;
 
 	if (atomic_exchange(&region[(hash >> 4) % SEEN].tag, tag) != tag)
 		for (unsigned i = 0; i < REGION; i++)
 			atomic_store(&at[i], 0);
-	nearby_ages(at, fp, now, age);
+	return at;
+}
+
+static FM_FAULT uint16_t nearby_now(uint32_t pages)
+{
+	return (uint16_t)(pages / nearby_unit()) | 1;
+}
+
+static FM_FAULT void nearby_came(struct fm_file *f, _Atomic uint16_t *at,
+				 uint64_t fp, uint16_t now)
+{
+	uint16_t age[FM_MISS_SIZES];
+
+	nearby_ages(at, fp, now, true, age);
+	nearby_count(f, &f->nearby->all, REGION * fm_tune.sample_enough, age);
+}
+
+static FM_FAULT void nearby_miss(struct fm_file *f, uint64_t fp, uint64_t hash)
+{
+	const uint16_t now = nearby_now(nearby_brings(1));
+	_Atomic uint16_t *at = nearby_region(hash);
+	uint16_t age[FM_MISS_SIZES];
+
+	nearby_ages(at, fp, now, false, age);
+	nearby_count(f, &f->nearby->single, 8 * fm_tune.sample_enough, age);
+	nearby_came(f, at, fp, now);
 	atomic_store(&at[fp % REGION], now);
-	nearby_saves(f, age);
-	if (atomic_fetch_add(&f->nearby->seen, 1) >= 8 * fm_tune.sample_enough)
-		nearby_age(f->nearby);
 }
 
 /* Half of all until enough is known. Then so few that what comes alone there
@@ -156,7 +197,7 @@ static FM_FAULT bool is_measured(const struct fm_file *f, uint64_t hash)
 	const uint32_t turn = atomic_load_explicit(&brought,
 						   memory_order_relaxed) /
 			      (2 * fm_cache_limit() + 1);
-	const bool enough = atomic_load_explicit(&f->nearby->seen,
+	const bool enough = atomic_load_explicit(&f->nearby->single.seen,
 						 memory_order_relaxed) >=
 			    fm_tune.sample_enough;
 	const uint32_t group = nearby_group(f);
@@ -165,9 +206,14 @@ static FM_FAULT bool is_measured(const struct fm_file *f, uint64_t hash)
 	return (hash >> 32 ^ turn * 0x9e3779b1u) % one_in == 0;
 }
 
+static FM_FAULT uint64_t nearby_hash(const struct fm_file *f, uint64_t fp)
+{
+	return fm_ghost_hash(f, fp / REGION + 1);
+}
+
 FM_FAULT uint32_t fm_nearby_pages(struct fm_file *f, uint64_t fp)
 {
-	const uint64_t hash = fm_ghost_hash(f, fp / REGION + 1);
+	const uint64_t hash = nearby_hash(f, fp);
 	struct fm_miss_counts c;
 	uint32_t n;
 
@@ -183,4 +229,39 @@ FM_FAULT uint32_t fm_nearby_pages(struct fm_file *f, uint64_t fp)
 	atomic_store_explicit(&f->nearby->group, n, memory_order_relaxed);
 	nearby_brings(n);
 	return n;
+}
+
+static FM_FAULT void nearby_waited(struct fm_file *f, uint64_t used)
+{
+	atomic_fetch_add_explicit(&f->nearby->waits, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&f->nearby->used, used, memory_order_relaxed);
+}
+
+FM_FAULT void fm_nearby_asked(struct fm_file *f, uint64_t n)
+{
+	struct fm_miss_counts c;
+	uint32_t left;
+
+	fm_nearby_counts(f, &c);
+	left = fm_miss_left(&c, n);
+	nearby_waited(f, FM_MISS_ALL * FM_MISS_ALL / (left ? left : 1));
+}
+
+FM_FAULT void fm_nearby_streamed(struct fm_file *f, uint64_t fp, uint64_t n)
+{
+	const uint16_t now = nearby_now(atomic_load(&brought));
+
+	nearby_waited(f, n * FM_MISS_ALL);
+	for (const uint64_t end = fp + n; fp < end; fp++) {
+		const uint64_t hash = nearby_hash(f, fp);
+		_Atomic uint16_t *at;
+
+		if (!is_measured(f, hash)) {
+			fp |= REGION - 1;
+			continue;
+		}
+		at = nearby_region(hash);
+		nearby_came(f, at, fp, now);
+		atomic_store(&at[fp % REGION], now - 1);
+	}
 }

@@ -274,7 +274,8 @@ static bool may_only_fit(const struct fm_mmap_request *q)
  * for who takes memory at once. Of many files the first are the engine's before
  * it is known that the rest is coming. It keeps them, and gets the rest, unless
  * this one is larger. What costs least is asked first: nearly all files are
- * smaller. */
+ * smaller. Of what does not fit both would hold as much in the end: who has
+ * less to do for that is seen while it runs. */
 static void of_memory(const struct fm_mmap_request *q, struct fm_cost_facts *c)
 {
 	uint64_t size, left, others;
@@ -291,6 +292,8 @@ static void of_memory(const struct fm_mmap_request *q, struct fm_cost_facts *c)
 			    c->memory / 2);
 	c->engines = size + others;
 	c->all = c->engines + fm_krange_bytes();
+	if (!fm_cost_fits(c))
+		c->memory = UINT64_MAX;
 }
 
 static const struct {

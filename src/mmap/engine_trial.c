@@ -422,7 +422,6 @@ static void engine_trial_judge(struct fm_file *f, struct fm_rate r)
 		return;
 	}
 	r.missing = nonresident_of(f);
-	r.left = 0; /* with the kernel it was not known */
 	atomic_store(&f->choice->engine, r.engine);
 	fm_log(FM_LOG_DEBUG, "%s: waits/s %u of %u, KiB/s %u of %u, missing %u "
 	       "of %u thousandths", f->path, r.waits, t->before.waits, r.kib,

@@ -5,6 +5,7 @@
 #include "base/life.h"
 #include "base/log.h"
 #include "base/sys.h"
+#include "base/thread.h"
 #include "cache/cache.h"
 #include "engine.h"
 #include "fault/fault.h"
@@ -21,6 +22,7 @@
 
 static struct fm_trial trial;
 static struct fm_totals last;
+static uint64_t last_waits;
 static _Atomic bool lost, busy;
 static _Atomic uint64_t begun, kept;
 static struct fm_miss miss; /* of what was waited for most with the engine */
@@ -48,7 +50,9 @@ struct look {
 	uint64_t lost_ns; /* with the engine, since the last one */
 	uint64_t most_ns; /* of that the file that lost most */
 	uint64_t engines; /* bytes in its mappings */
+	uint64_t waits;   /* for what it did not have, total */
 	uint64_t reread_ns; /* that the kernel takes for these */
+	uint64_t each_ns;   /* a page takes, of many in large reads */
 	uint64_t memory_ns; /* of the file that is waited for most: device.h */
 	dev_t dev;          /* and its device; 0: none is */
 };
@@ -63,6 +67,9 @@ static void judge_add(struct fm_file *f, struct look *l)
 	if (l->most_ns < f->choice->spent_lately_ns)
 		l->most_ns = f->choice->spent_lately_ns;
 	l->totals.loads += atomic_load(&f->st->loads);
+	l->totals.load_bytes += atomic_load(&f->st->load_bytes);
+	l->totals.used += atomic_load(&f->nearby->used) / FM_MISS_ALL;
+	l->waits += atomic_load(&f->nearby->waits);
 	if (!fm_kernel_serves(f))
 		l->engines += fm_map_bytes(f);
 }
@@ -72,12 +79,14 @@ static void judge_ask_device(const struct fm_file *f, struct look *l)
 	l->totals.read_ns = fm_device_ns(f, 1);
 	l->totals.page_ns = fm_device_ns(f, 2) - l->totals.read_ns;
 	l->reread_ns = (l->engines >> FM_PAGE_SHIFT) * l->totals.page_ns;
+	l->each_ns = fm_device_each_ns(f, FM_HUGE_PAGES) / FM_HUGE_PAGES;
 	l->memory_ns = fm_device_memory_ns(f);
 	if (!f->choice->spent_lately_ns)
 		return;
 	l->dev = f->dev;
 	miss.fixed = fm_device_even_now(f);
 	fm_nearby_counts(f, &miss.counts);
+	fm_nearby_all(f, &miss.all);
 }
 
 /* What a wait takes tells the device of the file that is waited for most. What
@@ -105,13 +114,31 @@ static bool kernel_has(const struct look *l)
 	return trial.state != FM_TRIAL_NONE || !l->dev;
 }
 
+/* How the engine was waited for since the last look. */
+static void look_at_waits(const struct look *l)
+{
+	const uint64_t waits = l->waits - last_waits;
+	const uint64_t used = l->totals.used - last.used;
+	const uint64_t bytes = l->totals.load_bytes - last.load_bytes;
+
+	if (l->waits <= last_waits || l->totals.used <= last.used ||
+	    l->totals.load_bytes < last.load_bytes)
+		return;
+	miss.waits = (uint32_t)(waits * FM_MISS_ALL / used);
+	miss.pages = (uint32_t)(bytes / FM_PAGE / waits);
+}
+
 static void look_at_misses(struct look *l)
 {
 	if (l->dev)
 		miss.kernel = (uint32_t)(fm_readahead_known(l->dev) >>
 					 FM_PAGE_SHIFT);
-	l->totals.left = kernel_has(l) ? fm_miss_left_kernel(&miss) :
-					 fm_miss_left_engine(&miss);
+	look_at_waits(l);
+	last_waits = l->waits;
+	if (kernel_has(l)) {
+		l->totals.left = fm_miss_left_kernel(&miss);
+		l->totals.worth = fm_miss_worth_kernel(&miss);
+	}
 }
 
 /* However many threads wait, it is for one second. What is less than is worth a
@@ -143,6 +170,24 @@ static void measure(struct look *l)
 
 /* ---- what it would cost ------------------------------------------------- */
 
+/* Who reads ahead works for nobody who waits: of who reads in order nothing is
+ * known by that, unless it was counted what comes along. */
+static uint32_t cpu_wanted(const struct fm_rate *r)
+{
+	return fm_rate_in_order(r) && !fm_miss_left_kernel(&miss) ?
+		       0 : fm_rate_cpu_wanted(r, fm_cpus());
+}
+
+/* All that wait have what the device brings together, and of what the kernel
+ * reads a part is for nothing. */
+static uint64_t page_least_ns(const struct look *l)
+{
+	const uint32_t worth = fm_miss_worth_kernel(&miss);
+
+	return worth ? l->each_ns * l->rate.engine / 1000 * FM_MISS_ALL / worth
+		     : 0;
+}
+
 /* The memory of a cache whose size was given would be the kernel's, no more.
  * Until pages come back to a cache that has grown into what others leave
  * nothing says that ours is too small. On a device as fast as memory the call
@@ -162,7 +207,8 @@ static struct fm_cost_facts judge_facts_of(const struct look *l,
 						 UINT64_MAX,
 		.engine_ns = l->rate.fault_ns,
 		.kernel_ns = l->memory_ns,
-		.cpu = fm_rate_in_order(&l->rate) ? 0 : l->rate.cpu,
+		.page_ns = page_least_ns(l),
+		.cpu = cpu_wanted(&l->rate),
 		.waited_ns = waited_ns,
 		.reread_ns = l->reread_ns,
 		.miss = miss,
@@ -457,8 +503,10 @@ static void count_from_now(void)
 
 	fm_totals_of_kernel(&last);
 	last.spent_ns = fm_latency_spent(&last.faults);
-	fm_for_each_file(f, id)
+	fm_for_each_file(f, id) {
 		last.loads += atomic_load(&f->st->loads);
+		last.load_bytes += atomic_load(&f->st->load_bytes);
+	}
 }
 
 static int engine_runs(void)
@@ -487,6 +535,7 @@ static void judge_forked(void)
 {
 	trial = (struct fm_trial){ 0 };
 	last = (struct fm_totals){ 0 };
+	last_waits = 0;
 	miss = (struct fm_miss){ 0 };
 	waited_ns = 0;
 	atomic_store(&busy, false);

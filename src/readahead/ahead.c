@@ -329,7 +329,18 @@ static FM_FAULT void advance_chunk(struct fm_map *m, struct fm_stream_set *st,
 	fm_streaming_read(m->file, (uint64_t)(e->hi - e->lo));
 }
 
-FM_FAULT bool fm_ahead_take(struct fm_map *m, uint64_t i, uint32_t who)
+static FM_FAULT void ahead_took(struct fm_map *m, struct fm_stream_set *st,
+				const struct fm_seen *e, bool late)
+{
+	leave_behind(m, st, e);
+	if (!fm_trylock(&st->lock))
+		return;
+	advance_chunk(m, st, e, late);
+	fm_unlock(&st->lock);
+}
+
+FM_FAULT uint64_t fm_ahead_take(struct fm_map *m, uint64_t i, uint32_t who,
+				int64_t *ret_first)
 {
 	struct fm_seen e = { .i = (int64_t)i, .who = who };
 	struct fm_stream_set *st;
@@ -337,19 +348,13 @@ FM_FAULT bool fm_ahead_take(struct fm_map *m, uint64_t i, uint32_t who)
 	bool late;
 
 	if (!fm_chunk_take(m, i, &e.lo, &n, &late))
-		return false;
-	if (!reads_ahead(m))
-		return true;
-	st = fm_streams_of(m);
-	if (!st)
-		return true;
+		return 0;
+	*ret_first = e.lo;
 	e.hi = e.lo + (int64_t)n;
-	leave_behind(m, st, &e);
-	if (!fm_trylock(&st->lock))
-		return true;
-	advance_chunk(m, st, &e, late);
-	fm_unlock(&st->lock);
-	return true;
+	st = reads_ahead(m) ? fm_streams_of(m) : NULL;
+	if (st)
+		ahead_took(m, st, &e, late);
+	return n;
 }
 
 void fm_ahead_want(struct fm_map *m, uint64_t i, uint64_t n, uint64_t tickets)

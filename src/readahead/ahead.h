@@ -18,9 +18,10 @@ void fm_ahead_fault(struct fm_map *m, const struct fm_seen *e);
 uint64_t fm_ahead_most(void);
 
 /* [fault] The page is covered by a chunk: wait until it has landed and map
- * it. who: a hash of the reader. False: the chunk is gone, go on with a
- * load. */
-bool fm_ahead_take(struct fm_map *m, uint64_t i, uint32_t who);
+ * it. who: a hash of the reader. Returns its pages, from *ret_first of m; 0:
+ * the chunk is gone, go on with a load. */
+uint64_t fm_ahead_take(struct fm_map *m, uint64_t i, uint32_t who,
+		       int64_t *ret_first);
 
 /* [any] Read [i, i + n) of m soon (WILLNEED, POPULATE, prefetch): at most what
  * the cache takes. tickets: who waits for it, a mask (base/ticket.h). */

@@ -30,7 +30,9 @@ static uint64_t misses_of_kernel(const struct fm_cost_facts *f)
 		return 0;
 	if (f->memory == UINT64_MAX)
 		return misses(f->engines, f->cache);
-	return fm_cost_fits(f) ? 0 : misses(f->all, f->memory / 2);
+	return fm_cost_fits(f) ?
+		       0 : misses(f->all, f->memory - f->memory /
+						  fm_tune.serve_kernel_lacks);
 }
 
 static uint64_t misses_of_engine(const struct fm_cost_facts *f)
@@ -103,6 +105,16 @@ static uint64_t miss_of_kernel_ns(const struct fm_cost_facts *f, uint64_t ns)
 			    (THOUSAND - fm_tune.serve_cpu_kernel) / THOUSAND;
 }
 
+static uint64_t kernel_cost(const struct fm_cost_facts *f, uint64_t ns)
+{
+	const uint64_t misses = misses_of_kernel(f);
+	const uint64_t waits = access_ns(misses, fm_miss_left_kernel(&f->miss),
+					 miss_of_kernel_ns(f, ns));
+	const uint64_t bytes = access_ns(misses, FM_MISS_ALL, f->page_ns);
+
+	return waits > bytes ? waits : bytes;
+}
+
 struct fm_costs fm_cost(const struct fm_cost_facts *f)
 {
 	const uint64_t ns = f->engine_ns ? f->engine_ns : UNKNOWN_NS;
@@ -112,9 +124,7 @@ struct fm_costs fm_cost(const struct fm_cost_facts *f)
 				    fm_miss_left_engine(&f->miss), ns) +
 			  fm_cost_counts(f->maps) + fm_cost_counts(f->peers) +
 			  fm_cost_counts(f->start) + fm_cost_counts(f->holes),
-		.kernel = access_ns(misses_of_kernel(f),
-				    fm_miss_left_kernel(&f->miss),
-				    miss_of_kernel_ns(f, ns)),
+		.kernel = kernel_cost(f, ns),
 	};
 }
 

@@ -9,15 +9,18 @@
  *
  * Accesses are taken to be spread over what is in use; of that a server misses
  * what its memory does not hold. The engine holds its cache. The kernel holds
- * all that others leave, for page cache needs no reserve. But what does not fit
- * there goes round: a page is evicted before it is used again, unless it was
- * used twice before. So beyond what fits half of that memory counts.
+ * all that others leave, for page cache needs no reserve, or nearly all where
+ * that does not suffice.
+ *
+ * Who reads in order waits for the device's bytes, with either.
  *
  * What comes along with a miss saves others, and makes it longer: of both as
  * much as was counted (miss.h). A miss takes the same with both, and saves as
  * much, where nothing is known of that. But of as large a part of it as the
  * process uses of all CPUs, which is work on them, the kernel has less: no
- * signal, no copy, no look for the page. What is in the page cache already the
+ * signal, no copy, no look for the page. Where fewer threads wait than there
+ * are CPUs, each has one to poll on, and is done no sooner for what that uses.
+ * What is in the page cache already the
  * kernel does not miss, while the engine begins with nothing. What the engine
  * does beside misses is measured, as time of a thread, and counts where it is
  * worth a change at all: one that has an access each microsecond is assumed.
@@ -36,6 +39,8 @@ struct fm_cost_facts {
 	uint64_t cache;   /* that the engine may keep */
 	uint64_t memory;  /* that others leave; UINT64_MAX: as the engine */
 	uint64_t engine_ns, kernel_ns; /* that a miss takes; 0: not known */
+	uint64_t page_ns; /* the least for a page that was asked for: the
+			   * device has no more; 0: not known */
 	uint32_t cpu; /* thousandths of all CPUs, used for single misses */
 	struct fm_miss miss; /* what comes along with one */
 	bool cached; /* the kernel has all of it */

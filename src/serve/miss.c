@@ -64,28 +64,55 @@ static bool miss_is_known(const struct fm_miss *m)
 	return m->kernel && m->counts.seen >= fm_tune.sample_enough;
 }
 
+static bool all_is_known(const struct fm_miss *m)
+{
+	return m->waits && m->pages && m->all.seen >= fm_tune.sample_enough;
+}
+
+static const struct fm_miss_counts *kernels_counts(const struct fm_miss *m)
+{
+	return all_is_known(m) ? &m->all : &m->counts;
+}
+
 static uint32_t engines_pages(const struct fm_miss *m)
 {
-	return fm_miss_group(&m->counts, m->fixed);
+	return all_is_known(m) ? m->pages :
+				 fm_miss_group(&m->counts, m->fixed);
 }
 
 static uint32_t kernels_pages(const struct fm_miss *m)
 {
-	return fm_miss_cost(&m->counts, 1, m->fixed) <
-			       fm_miss_cost(&m->counts, m->kernel, m->fixed) ?
+	const struct fm_miss_counts *c = kernels_counts(m);
+
+	return fm_miss_cost(c, 1, m->fixed) <
+			       fm_miss_cost(c, m->kernel, m->fixed) ?
 		       1 : m->kernel;
+}
+
+static uint32_t left_engine(const struct fm_miss *m)
+{
+	return all_is_known(m) ? (uint32_t)fm_least(m->waits, FM_MISS_ALL) :
+				 fm_miss_left(&m->counts, engines_pages(m));
 }
 
 uint32_t fm_miss_left_engine(const struct fm_miss *m)
 {
-	return miss_is_known(m) ? fm_miss_left(&m->counts, engines_pages(m)) :
-				  0;
+	return miss_is_known(m) ? left_engine(m) : 0;
 }
 
 uint32_t fm_miss_left_kernel(const struct fm_miss *m)
 {
-	return miss_is_known(m) ? fm_miss_left(&m->counts, kernels_pages(m)) :
-				  0;
+	return miss_is_known(m) ? fm_miss_left(kernels_counts(m),
+					       kernels_pages(m)) : 0;
+}
+
+uint32_t fm_miss_worth_kernel(const struct fm_miss *m)
+{
+	const uint64_t left = fm_miss_left_kernel(m);
+
+	return left ? (uint32_t)fm_least((uint64_t)FM_MISS_ALL * FM_MISS_ALL /
+						 (left * kernels_pages(m)),
+					 FM_MISS_ALL) : 0;
 }
 
 uint64_t fm_miss_kernel_ns(const struct fm_miss *m, uint64_t ns)

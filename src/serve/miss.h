@@ -43,16 +43,25 @@ uint32_t fm_miss_group(const struct fm_miss_counts *c, uint64_t fixed);
 
 /* With each of the two servers. The engine brings what costs least; so does the
  * kernel, of the two that it can: what it reads ahead, or where it is told so
- * pages alone. */
+ * pages alone. Beside these the engine reads streams: what is known of how
+ * often it is waited for, and for how much, goes before what its groups say,
+ * and the kernel's are counted over all pages. */
 struct fm_miss {
-	struct fm_miss_counts counts;
+	struct fm_miss_counts counts; /* of misses */
+	struct fm_miss_counts all;    /* and of what streams bring */
 	uint32_t fixed;
 	uint32_t kernel; /* pages that it reads ahead; 0: not known */
+	/* waits for FM_MISS_ALL pages that were asked for, and pages read for
+	 * each; 0: not known */
+	uint32_t waits, pages;
 };
 
 /* [any] What is left of FM_MISS_ALL with the engine, and with the kernel; 0:
  * not known. */
 uint32_t fm_miss_left_engine(const struct fm_miss *m);
 uint32_t fm_miss_left_kernel(const struct fm_miss *m);
+/* [any] Of FM_MISS_ALL pages that the kernel reads, those that are asked for;
+ * 0: not known. */
+uint32_t fm_miss_worth_kernel(const struct fm_miss *m);
 /* [any] What one takes with the kernel, where one of the engine's takes ns. */
 uint64_t fm_miss_kernel_ns(const struct fm_miss *m, uint64_t ns);

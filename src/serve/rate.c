@@ -38,6 +38,30 @@ static uint32_t with_kernel(const struct fm_totals *a,
 	return counted > seen ? counted : seen;
 }
 
+/* Of a sum over files, of which one may be gone. */
+static uint64_t more(uint64_t was, uint64_t is)
+{
+	return is > was ? is - was : 0;
+}
+
+static uint64_t kernels_bytes(const struct fm_totals *a,
+			      const struct fm_totals *b)
+{
+	return more(more(a->load_bytes, b->load_bytes),
+		    b->read_bytes - a->read_bytes);
+}
+
+/* Pages that were asked for. */
+static uint64_t pages_used(const struct fm_totals *a, const struct fm_totals *b)
+{
+	const uint64_t waits =
+		b->left ? (b->major - a->major) * FM_MISS_ALL / b->left : 0;
+	const uint64_t read = kernels_bytes(a, b) / FM_PAGE * b->worth /
+			      FM_MISS_ALL;
+
+	return more(a->used, b->used) + (waits > read ? waits : read);
+}
+
 struct fm_rate fm_rate_between(const struct fm_totals *a,
 			       const struct fm_totals *b)
 {
@@ -49,11 +73,11 @@ struct fm_rate fm_rate_between(const struct fm_totals *a,
 		.engine = rate_part(spent / 1000, ms),
 		.cpu = (uint32_t)fm_least(
 			rate_part((b->cpu_ms - a->cpu_ms) * 1000, ms), 1000),
-		.waits = a_second(b->major - a->major + b->loads - a->loads,
-				  ms),
+		.waits = a_second(b->major - a->major +
+				  more(a->loads, b->loads), ms),
 		.kib = a_second((b->read_bytes - a->read_bytes) >> 10, ms),
 		.missing = b->missing,
-		.left = b->left,
+		.used = a_second(pages_used(a, b), ms),
 		.fault_ns = faults ? spent / faults : 0,
 	};
 }
@@ -69,15 +93,9 @@ static uint64_t progress(uint64_t n, const struct fm_rate *r)
 	return n * 1000 / (r->missing ? r->missing : 1);
 }
 
-static uint64_t progress_of_waits(const struct fm_rate *r)
-{
-	return progress(r->waits, r) * FM_MISS_ALL /
-	       (r->left ? r->left : FM_MISS_ALL);
-}
-
 uint64_t fm_rate_reached(const struct fm_rate *r)
 {
-	return r->missing ? progress_of_waits(r) : 0;
+	return r->missing ? progress(r->used ? r->used : r->waits, r) : 0;
 }
 
 bool fm_rate_in_order(const struct fm_rate *engine)
@@ -85,10 +103,28 @@ bool fm_rate_in_order(const struct fm_rate *engine)
 	return engine->kib >= fm_tune.serve_piece_kib * (uint64_t)engine->waits;
 }
 
-static uint64_t gets(const struct fm_rate *r, const struct fm_rate *engine)
+uint32_t fm_rate_cpu_wanted(const struct fm_rate *engine, unsigned cpus)
 {
-	return fm_rate_in_order(engine) ? progress(r->kib, r)
-				     : progress_of_waits(r);
+	const uint64_t all = (uint64_t)cpus * 1000;
+
+	return (uint32_t)(engine->cpu * fm_least(engine->engine, all) / all);
+}
+
+struct both {
+	uint64_t engine, kernel;
+};
+
+static struct both progress_of_both(const struct fm_rate *engine,
+				    const struct fm_rate *kernel)
+{
+	struct both n = { engine->waits, kernel->waits };
+
+	if (engine->used && kernel->used)
+		n = (struct both){ engine->used, kernel->used };
+	else if (fm_rate_in_order(engine))
+		n = (struct both){ engine->kib, kernel->kib };
+	return (struct both){ progress(n.engine, engine),
+			      progress(n.kernel, kernel) };
 }
 
 /* By more than what one second differs from the next: where both are as good
@@ -102,22 +138,27 @@ static bool is_more(uint64_t was, uint64_t is)
 bool fm_rate_kernel_better(const struct fm_rate *engine,
 			   const struct fm_rate *kernel)
 {
+	const struct both n = progress_of_both(engine, kernel);
+
 	return kernel->kernel < engine->engine / 4 ||
 	       (engine->missing && kernel->missing &&
-		is_more(gets(engine, engine), gets(kernel, engine)));
+		is_more(n.engine, n.kernel));
 }
 
 bool fm_rate_engine_better(const struct fm_rate *kernel,
 			   const struct fm_rate *engine)
 {
+	const struct both n = progress_of_both(engine, kernel);
+
 	return rate_lost(engine) < fm_tune.serve_lost_much / 2 ||
-	       is_more(gets(kernel, engine), gets(engine, engine));
+	       is_more(n.kernel, n.engine);
 }
 
 bool fm_rate_kernel_worse(const struct fm_rate *engine,
 			  const struct fm_rate *kernel)
 {
+	const struct both n = progress_of_both(engine, kernel);
+
 	return kernel->kernel > engine->engine / 2 &&
-	       (!engine->missing ||
-		gets(kernel, engine) < gets(engine, engine));
+	       (!engine->missing || n.kernel < n.engine);
 }

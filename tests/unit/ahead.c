@@ -109,8 +109,9 @@ static void touch(uint64_t i)
 		return;
 	if (ahead[i]) {
 		const uint64_t before = brought;
+		int64_t first;
 
-		fm_ahead_take(map, i - map->pgoff, 0);
+		fm_ahead_take(map, i - map->pgoff, 0, &first);
 		takes++;
 		turns += brought > before;
 		return;

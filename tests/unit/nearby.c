@@ -248,6 +248,32 @@ static void what_was_is_forgotten(void **state)
 	assert_int_equal(atomic_load(&own.group), REGION);
 }
 
+/* Of lists of 96 pages: two misses, and the rest comes by a stream. */
+static void streams(void)
+{
+	for (uint64_t fp = 0; fp + 96 <= PAGES; fp += 96) {
+		touch(fp);
+		touch(fp + 1);
+		fm_nearby_streamed(&file, fp + 2, 94);
+	}
+}
+
+/* Of the misses groups of 32 pages save half, of all pages 31 of 32. */
+static void what_streams_bring_counts_for_all(void **state)
+{
+	struct fm_miss_counts c;
+
+	even = 24;
+	play(streams, 0);
+	fm_nearby_counts(&file, &c);
+	assert_in_range(fm_miss_left(&c, 32), 400, 700);
+	fm_nearby_all(&file, &c);
+	assert_in_range(fm_miss_left(&c, 32), 1024 / 40, 1024 / 24);
+	assert_int_equal(atomic_load(&own.waits), PAGES / 96);
+	assert_int_equal(atomic_load(&own.used),
+			 PAGES / 96 * 94 * FM_MISS_ALL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -260,6 +286,7 @@ int main(void)
 		cmocka_unit_test(row_few_and_cold),
 		cmocka_unit_test(row_after_scans),
 		cmocka_unit_test(what_was_is_forgotten),
+		cmocka_unit_test(what_streams_bring_counts_for_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

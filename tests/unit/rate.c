@@ -63,10 +63,62 @@ static void waits_count_for_what_comes_along(void **state)
 
 	assert_int_equal(fm_rate_reached(&alone), 8000);
 	assert_false(fm_rate_kernel_better(&alone, &groups));
-	alone.left = FM_MISS_ALL;
-	groups.left = FM_MISS_ALL / 4;
+	alone.used = 4000;
+	groups.used = 8000;
 	assert_int_equal(fm_rate_reached(&groups), 16000);
 	assert_true(fm_rate_kernel_better(&alone, &groups));
+	assert_false(fm_rate_kernel_worse(&alone, &groups));
+	groups.used = 4400; /* no more than a second differs */
+	assert_false(fm_rate_kernel_better(&alone, &groups));
+}
+
+static uint32_t used_of(uint32_t left, uint32_t worth, uint64_t major,
+			uint64_t mib)
+{
+	const struct fm_totals a = { .ms = 1000 };
+	const struct fm_totals b = { .ms = 2000, .major = major,
+				     .read_bytes = mib * MIB,
+				     .load_bytes = MIB, .used = 100,
+				     .left = left, .worth = worth };
+
+	return fm_rate_between(&a, &b).used;
+}
+
+/* Lists of 96 pages, read whole: with 32 pages a read hardly anybody waits for
+ * more than the first, with 2,048 most of what comes is for nothing. */
+static void what_the_kernel_brought_in_time(void **state)
+{
+	assert_int_equal(used_of(0, 0, 1000, 257), 100); /* the engine's */
+	assert_int_equal(used_of(FM_MISS_ALL / 32, FM_MISS_ALL, 1000, 257),
+			 100 + 65536);
+	assert_int_equal(used_of(FM_MISS_ALL / 32, FM_MISS_ALL, 1000, 1),
+			 100 + 32000); /* its bytes are not counted */
+	assert_int_equal(used_of(FM_MISS_ALL / 64, FM_MISS_ALL / 32, 100, 657),
+			 100 + 6400);
+}
+
+/* A file that is gone takes its counts along. */
+static void what_is_gone_is_not_counted(void **state)
+{
+	const struct fm_totals a = { .ms = 1000, .loads = 900, .used = 5000,
+				     .load_bytes = MIB };
+	const struct fm_totals b = { .ms = 2000, .loads = 100, .used = 20,
+				     .major = 7 };
+	const struct fm_rate r = fm_rate_between(&a, &b);
+
+	assert_int_equal(r.waits, 7);
+	assert_int_equal(r.used, 0);
+}
+
+/* One that polls has a CPU for it, and is done no sooner for less to do. */
+static void cpus_that_are_wanted(void **state)
+{
+	struct fm_rate r = { .cpu = 480, .engine = 1000 };
+
+	assert_int_equal(fm_rate_cpu_wanted(&r, 2), 240);
+	r.engine = 8000;
+	assert_int_equal(fm_rate_cpu_wanted(&r, 2), 480);
+	assert_int_equal(fm_rate_cpu_wanted(&r, 16), 240);
 }
 
 /* Of one wait that takes longer than the second nothing is counted. */
@@ -194,6 +246,9 @@ FM_UNIT(rate)
 		cmocka_unit_test(who_reads_in_order_counts_bytes),
 		cmocka_unit_test(who_does_not_wait_is_better),
 		cmocka_unit_test(waits_count_for_what_comes_along),
+		cmocka_unit_test(what_the_kernel_brought_in_time),
+		cmocka_unit_test(what_is_gone_is_not_counted),
+		cmocka_unit_test(cpus_that_are_wanted),
 		cmocka_unit_test(who_waits_still_has_lost),
 		cmocka_unit_test(what_the_device_takes),
 		cmocka_unit_test(cpus_in_use),
