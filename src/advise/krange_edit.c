@@ -421,9 +421,36 @@ void fm_krange_said(const void *addr, size_t len, int advice)
 		krange_edit_each_in(addr, len, teller(advice), &s);
 }
 
-bool fm_krange_says(void *addr, size_t len, int advice, int *ret)
+/* A part of what the program has not spoken of: natively "normal" changes
+ * nothing there. What we have said would be undone for the part alone, which
+ * would never be one with the rest again: page by page that fills the table. */
+static bool says_nothing_new(const void *addr, size_t len, int advice)
+{
+	const struct span s = span_of(addr, len);
+	const unsigned i = fm_kranges_from(s.start);
+	const struct fm_krange *r = &v[i];
+
+	return advice == MADV_NORMAL && i < krange_edit_count() &&
+	       !((uintptr_t)addr & FM_PAGE_MASK) && !r->edit &&
+	       r->said == MADV_NORMAL && r->start <= s.start &&
+	       r->end >= s.end && r->end - r->start > s.end - s.start;
+}
+
+static int say_locked(void *addr, size_t len, int advice)
 {
 	struct saying s = { advice, { 0, 0 } };
+	int err;
+
+	if (says_nothing_new(addr, len, advice))
+		return 0;
+	err = fm_sys_madvise(addr, len, advice);
+	if (!err && !all_noted(addr, len, advice))
+		edit_locked(addr, len, teller(advice), &s);
+	return err;
+}
+
+bool fm_krange_says(void *addr, size_t len, int advice, int *ret)
+{
 	uint64_t mask;
 	bool mine;
 
@@ -432,9 +459,7 @@ bool fm_krange_says(void *addr, size_t len, int advice, int *ret)
 		return false;
 	mine = !fm_overlaps(addr, len);
 	if (mine)
-		*ret = fm_sys_madvise(addr, len, advice);
-	if (mine && !*ret && !all_noted(addr, len, advice))
-		edit_locked(addr, len, teller(advice), &s);
+		*ret = say_locked(addr, len, advice);
 	fm_kranges_unlock(&mask);
 	return mine;
 }

@@ -125,11 +125,12 @@ static void pull_took(const struct puller *p, uint64_t us)
 {
 	const uint64_t rate =
 		p->beside * (p->now.end - p->now.start) * 1000 / (us + 1);
-	uint64_t *r = &rates[level];
+	uint64_t *r;
 
 	FM_HOLD(&lock);
 	if (p->beside != 1u << level)
 		return;
+	r = &rates[level];
 	*r = *r ? (3 * *r + rate) / 4 : rate;
 	if (++done >= ROUND << level)
 		pull_level_turn();

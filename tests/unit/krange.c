@@ -275,6 +275,23 @@ static void what_lasts_is_said_with_its_note(void **state)
 	assert_int_equal(r.said, MADV_NORMAL);
 }
 
+/* Page by page it would fill the table, with ranges that never are one again. */
+static void normal_for_a_part_is_nothing_new(void **state)
+{
+	struct fm_krange r[4];
+	int err = 1;
+
+	add(0, 8, 1, 0);
+	assert_int_equal(fm_krange_list(NULL, r, 4), 1);
+	assert_int_equal(fm_krange_advise(r->id, r->start, r->end, MADV_RANDOM),
+			 0);
+	assert_true(fm_krange_says(at(2), FM_PAGE, MADV_NORMAL, &err));
+	assert_int_equal(err, 0);
+	assert_int_equal(fm_krange_list(NULL, r, 4), 1);
+	assert_true(fm_krange_says(at(4), FM_PAGE, MADV_RANDOM, &err));
+	assert_int_equal(fm_krange_list(NULL, r, 4), 3);
+}
+
 /* What is as it was said costs no change of the table; nor is anything of ours
  * left where the program has spoken. */
 static void what_is_noted_is_not_noted_again(void **state)
@@ -501,6 +518,7 @@ FM_UNIT(krange)
 		cmocka_unit_test_setup(what_is_marked_is_not_advised, again),
 		cmocka_unit_test_setup(the_program_has_the_last_word, again),
 		cmocka_unit_test_setup(what_lasts_is_said_with_its_note, again),
+		cmocka_unit_test_setup(normal_for_a_part_is_nothing_new, again),
 		cmocka_unit_test_setup(what_is_noted_is_not_noted_again, again),
 		cmocka_unit_test_setup(
 			what_is_read_here_and_there_has_no_huge_pages, again),
