@@ -275,7 +275,7 @@ static void what_lasts_is_said_with_its_note(void **state)
 	assert_int_equal(r.said, MADV_NORMAL);
 }
 
-/* Page by page it would fill the table, with ranges that never are one again. */
+/* Page by page that would fill the table. */
 static void normal_for_a_part_is_nothing_new(void **state)
 {
 	struct fm_krange r[4];
