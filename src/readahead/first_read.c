@@ -94,8 +94,8 @@ void fm_first_read_for(dev_t dev, struct fm_fetch_run r, uint64_t ahead)
 
 	do
 		page += 2 * ahead;
-	while (page < r.end && first_read_one(dev, page) &&
-	       !fm_device_has_told(dev));
+	while (page < r.end && !atomic_load(&stopped) &&
+	       first_read_one(dev, page) && !fm_device_has_told(dev));
 }
 
 void fm_first_read_stop(bool yes)
