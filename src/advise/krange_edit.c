@@ -433,7 +433,7 @@ static bool says_nothing_new(const void *addr, size_t len, int advice)
 	return advice == MADV_NORMAL && i < krange_edit_count() &&
 	       !((uintptr_t)addr & FM_PAGE_MASK) && !r->edit &&
 	       r->said == MADV_NORMAL && r->start <= s.start &&
-	       r->end >= s.end && r->end - r->start > s.end - s.start;
+	       r->end >= s.end && len < r->end - r->start;
 }
 
 static int say_locked(void *addr, size_t len, int advice)
