@@ -113,13 +113,14 @@ static uint64_t written_bytes(const struct fm_mmap_request *q)
 static uint32_t start_costs(const struct fm_mmap_request *q, uint64_t bytes)
 {
 	const dev_t dev = q->st.st_dev;
-	const bool told = fm_device_has_told(dev);
 	const uint32_t usual = fm_cost_start(bytes, 0, 0);
 	uint64_t ahead;
 	uint32_t late;
+	bool told;
 
 	if (!fm_cost_counts(usual) || fm_settings()->mode != FM_MODE_ON)
 		return usual;
+	told = fm_device_has_told(dev);
 	ahead = fm_readahead_known(dev);
 	late = fm_cost_start(bytes, ahead,
 			     told ? fm_device_late_ns(dev) :
