@@ -150,8 +150,8 @@ static bool worth(const struct fm_advised_use *u)
 {
 	return u->bytes >= fm_tune.helper_worth_bytes ||
 	       u->major >= (guesses() ? 1 : fm_tune.streams_few) ||
-	       (uncounted && u->faults >= fm_tune.streams_few) ||
-	       (uncounted && u->faults && is_late()) ||
+	       (uncounted &&
+		u->faults >= (is_late() ? 1 : fm_tune.streams_few)) ||
 	       (ranges.guess && u->faults >= fm_tune.advice_single);
 }
 
