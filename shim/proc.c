@@ -281,15 +281,19 @@ void fm_before_less(void)
 
 /* A filter that kills on what the fault path calls is beyond our power; say
  * what to allow while somebody may still read it. Who is about to confine
- * itself is asked before: it may not ask any more. True: it is the engine's
- * process, and no child of vfork. */
-static bool confine(const void *filter, bool all)
+ * itself is asked before: it may not ask any more. Who may make no call but
+ * read, write and exit (strict) is given the kernel's mappings, and what is
+ * mapped from then on is the kernel's. True: it is the engine's process, and no
+ * child of vfork. */
+static bool confine(const void *filter, enum fm_filter kind)
 {
 	const bool mine = fm_whoami() == FM_ME;
 
 	if (mine) {
 		fm_fork_fill();
-		fm_filtered(1, all);
+		if (kind == FM_FILTER_STRICT && fm_active())
+			fm_demote_range(NULL, PTRDIFF_MAX, FM_WHY_STRICT);
+		fm_filtered(1, kind);
 	}
 	if (mine && filter && fm_active())
 		fm_log(FM_LOG_INFO,
@@ -302,10 +306,10 @@ static bool confine(const void *filter, bool all)
 }
 
 /* A mere try, as libseccomp's, or a thread of another mind. */
-static void confined(bool mine, bool failed, bool all)
+static void confined(bool mine, bool failed, enum fm_filter kind)
 {
 	if (mine && failed)
-		fm_filtered(-1, all);
+		fm_filtered(-1, kind);
 }
 
 /* With TSYNC and without a listener, whose descriptor would be the answer, a
@@ -314,21 +318,26 @@ long fm_syscall_seccomp(long op, unsigned long flags, long args)
 {
 	const unsigned long how = flags & (SECCOMP_FILTER_FLAG_TSYNC |
 					   SECCOMP_FILTER_FLAG_NEW_LISTENER);
-	const bool all = flags & SECCOMP_FILTER_FLAG_TSYNC;
+	const enum fm_filter kind =
+		op == SECCOMP_SET_MODE_STRICT ? FM_FILTER_STRICT :
+		flags & SECCOMP_FILTER_FLAG_TSYNC ? FM_FILTER_ALL :
+						    FM_FILTER_ONE;
 	bool mine;
 	long r;
 
 	fm_hand_seccomp(op, args);
 	if (op > 1) /* neither a mode nor a filter */
 		return fm_result(fm_sys3(SYS_seccomp, op, flags, args));
-	mine = confine((void *)args, all);
+	mine = confine((void *)args, kind);
 	r = fm_sys3(SYS_seccomp, op, flags, args);
-	confined(mine, r < 0 || (r && how == SECCOMP_FILTER_FLAG_TSYNC), all);
+	confined(mine, r < 0 || (r && how == SECCOMP_FILTER_FLAG_TSYNC), kind);
 	return fm_result(r);
 }
 
 int fm_do_prctl(bool raw, int option, const unsigned long a[4])
 {
+	const enum fm_filter kind = a[0] == SECCOMP_MODE_STRICT ?
+					    FM_FILTER_STRICT : FM_FILTER_ONE;
 	bool mine;
 	int r;
 
@@ -344,9 +353,9 @@ int fm_do_prctl(bool raw, int option, const unsigned long a[4])
 	}
 	if (a[0] == SECCOMP_MODE_FILTER)
 		fm_hand_seccomp(SECCOMP_SET_MODE_FILTER, (long)a[1]);
-	mine = confine((void *)a[1], false);
+	mine = confine((void *)a[1], kind);
 	r = FM_PASS_VIA(raw, prctl, SYS_prctl, option, a[0], a[1], a[2], a[3]);
-	confined(mine, r < 0, false);
+	confined(mine, r < 0, kind);
 	return r;
 }
 

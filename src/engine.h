@@ -482,7 +482,7 @@ void fm_peers_acquire(void);
  * other processes do. */
 void fm_hear_less(int by);
 /* [any] The same for a seccomp filter of the calling thread, or of all. */
-void fm_filtered(int by, bool all);
+void fm_filtered(int by, enum fm_filter kind);
 
 /* [any] Before a call that may tell another process to go on (a lock given up,
  * a message): write dirty pages back, so that whoever has opened or opens such

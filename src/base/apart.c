@@ -100,7 +100,7 @@ static void *apart_thread(void *arg)
 		return arg;
 	}
 	atomic_store(&stays, (int)fm_sys_gettid());
-	for (;;) {
+	while (!fm_sys_confined()) {
 		const uint32_t seen = fm_event_seen(&bell);
 		struct ask *a = atomic_exchange(&wanted, NULL);
 
@@ -109,7 +109,20 @@ static void *apart_thread(void *arg)
 		else
 			fm_event_wait_alone(&bell, seen, NULL);
 	}
+	atomic_store(&stays, NOBODY);
 	return arg;
+}
+
+/* Nobody asks it from then on. Were it all that a main thread leaves which ends
+ * alone, as SECCOMP_MODE_STRICT has it, the process would never end. */
+void fm_apart_confined(void)
+{
+	const int is = atomic_load(&stays);
+
+	if (is <= 0)
+		return;
+	fm_event_raise(&bell);
+	fm_thread_leaves(&stays, is);
 }
 
 static bool have_one(void)
@@ -118,7 +131,7 @@ static bool have_one(void)
 
 	if (is > 0 && fm_thread_is(is))
 		return true;
-	if (is == BEING_MADE || is == NEVER ||
+	if (is == BEING_MADE || is == NEVER || fm_sys_confined() ||
 	    !atomic_compare_exchange_strong(&stays, &is, BEING_MADE))
 		return false;
 	if (!fm_thread_create(apart_thread, NULL))

@@ -23,3 +23,6 @@ FM_UPCALL(void, apart_begun, int pid);
  * and where that cannot be, at once. fn takes no lock.
  */
 void fm_apart_from_fds(void (*fn)(void *arg), void *arg);
+/* [plain] The program has been confined (fm_sys_confined): fn runs at once from
+ * then on, and the thread that stays for it ends. */
+void fm_apart_confined(void);

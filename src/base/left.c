@@ -94,7 +94,8 @@ void fm_left_end_if_alone(void)
 {
 	int status;
 
-	if (!fm_sys_may_ask() || !fm_left_alone(&status))
+	if (!(fm_sys_may_ask() || fm_thread_is_free()) ||
+	    !fm_left_alone(&status))
 		return;
 	fm_life_stop();
 	fm_sys1(SYS_exit_group, status);

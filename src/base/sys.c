@@ -130,12 +130,13 @@ void fm_sys_confine(int by)
 	atomic_fetch_add(&confined, by);
 }
 
-void fm_sys_filter(int by, bool all)
+void fm_sys_filter(int by, enum fm_filter kind)
 {
 	atomic_fetch_add(&filters, by);
-	if (all)
+	if (kind == FM_FILTER_ALL)
 		atomic_fetch_add(&filters_all, by);
-	if (!all && __builtin_thread_pointer() != main_thread)
+	if (kind == FM_FILTER_ONE &&
+	    __builtin_thread_pointer() != main_thread)
 		atomic_fetch_add(&filters_beside, by);
 }
 

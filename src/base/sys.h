@@ -158,8 +158,11 @@ bool fm_sys_since(unsigned major, unsigned minor);
  * after all (by -1): fstat(2) is likely to be one of them, statx(2) is not. */
 void fm_sys_confine(int by);
 bool fm_sys_confined(void);
-/* [any] The calling thread, or all, get a filter (by 1), or did not (by -1). */
-void fm_sys_filter(int by, bool all);
+/* [any] The calling thread, or all, get a filter (by 1), or did not (by -1). A
+ * strict one lets nothing pass that brings pages in: no thread may map then
+ * what this one could touch. */
+enum fm_filter { FM_FILTER_ONE, FM_FILTER_ALL, FM_FILTER_STRICT };
+void fm_sys_filter(int by, enum fm_filter kind);
 /* [any] Is the calling thread under no filter for sure? */
 bool fm_sys_may_ask(void);
 

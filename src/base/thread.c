@@ -41,6 +41,7 @@ static struct thread {
 	_Atomic uint32_t done; /* the last order it has carried out */
 	_Atomic(_Atomic uint32_t *) sleeps; /* on that futex */
 	bool without_fds; /* of the program's */
+	bool free;        /* older than any filter of the program's */
 	_Atomic uint32_t moment; /* a thread that works for it, or 0 */
 } threads[MOST];
 static _Atomic uint32_t top; /* of them that were ever used */
@@ -200,6 +201,11 @@ bool fm_thread_is(int tid)
 		    atomic_load(&threads[i].moment) == (uint32_t)tid)
 			return true;
 	return false;
+}
+
+bool fm_thread_is_free(void)
+{
+	return self && self->free && !fm_sys_all_filtered();
 }
 
 bool fm_thread_being_made(void)
@@ -372,6 +378,7 @@ bool fm_thread_end_all(unsigned ms)
 static void thread_main(void *arg)
 {
 	self = arg;
+	self->free = fm_sys_may_ask();
 	fm_tls_begin();
 	fm_signals_blocked = true; /* for good: sections need no system call */
 	end_or_obey();

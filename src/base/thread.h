@@ -79,6 +79,9 @@ int fm_thread_from(uint32_t *i);
 /* [any] Is the thread with this number, which is not 0, one of ours? No more
  * when it has ended. */
 bool fm_thread_is(int tid);
+/* [any] Is the caller one of ours that no filter of the program's holds? It may
+ * make any call, where others may not (fm_sys_may_ask). */
+bool fm_thread_is_free(void);
 /* [any] Is there one whose number is not known yet? */
 bool fm_thread_being_made(void);
 

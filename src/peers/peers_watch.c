@@ -229,11 +229,11 @@ void fm_peers_acquire(void)
 		fm_open_word();
 }
 
-void fm_filtered(int by, bool all)
+void fm_filtered(int by, enum fm_filter kind)
 {
 	if (by > 0)
 		fm_creds_look();
-	fm_sys_filter(by, all);
+	fm_sys_filter(by, kind);
 	fm_hear_less(by);
 }
 
@@ -258,6 +258,7 @@ void fm_hear_less(int by)
 	}
 	fm_helper_end();
 	fm_warm_thread_end();
+	fm_apart_confined();
 }
 
 /*

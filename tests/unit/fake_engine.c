@@ -347,7 +347,7 @@ void fm_hear_less(int by)
 {
 }
 
-void fm_filtered(int by, bool all)
+void fm_filtered(int by, enum fm_filter kind)
 {
 }
 
