@@ -18,11 +18,13 @@
 #include <fcntl.h>
 #include <omp.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -201,6 +203,7 @@ static void worker(const struct graph *g, struct ranks *r, uint64_t which)
 	const uint64_t from = g->n / WORKERS * which;
 	const uint64_t end = g->n / WORKERS * (which + 1);
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	omp_set_num_threads(1);
 	for (int k = 0; k < ROUNDS; k++) {
 		spread(g, r, from, end);
@@ -211,19 +214,26 @@ static void worker(const struct graph *g, struct ranks *r, uint64_t which)
 	_exit(0);
 }
 
+/* Where one dies all do: the others would wait for it. */
 static int by_workers(const struct graph *g, struct ranks *r)
 {
 	pthread_barrierattr_t shared;
+	pid_t pid[WORKERS];
 	int status, err = 0;
 
 	pthread_barrierattr_init(&shared);
 	pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
 	pthread_barrier_init(&r->all, &shared, WORKERS);
-	for (uint64_t i = 0; i < WORKERS; i++)
-		if (!fork())
+	for (uint64_t i = 0; i < WORKERS; i++) {
+		pid[i] = fork();
+		if (!pid[i])
 			worker(g, r, i);
-	while (wait(&status) > 0)
+	}
+	while (wait(&status) > 0) {
 		err |= status;
+		for (uint64_t i = 0; err && i < WORKERS; i++)
+			kill(pid[i], SIGKILL);
+	}
 	return err ? 1 : 0;
 }
 

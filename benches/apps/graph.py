@@ -32,7 +32,7 @@ class Graph(Workload):
 
 class Forked(Graph):
     """By 4 workers, forked when the graph is mapped. They take no hint."""
-    how, variants = "forked", ()
+    how, variants, own = "forked", (), 12 << 20
 
     def __init__(self, what, about):
         super().__init__(what, f"{about}, 4 forked workers")
