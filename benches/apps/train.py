@@ -22,7 +22,8 @@ class Train(Workload):
         self.about = f"training data, {what}, 8 {start} workers"
         self.verdict = ("preload it; nothing has to be set" if kind == "numpy" else
                         "preload it: pyarrow has no way to give the hint itself")
-        self.own = (40 if start == "forked" else 240) << 20  # interpreters
+        self.own = (240 if start == "spawned" else 40 if kind == "numpy" else
+                    120) << 20  # interpreters
         if kind == "arrow":
             self.variants = ()
 
