@@ -94,18 +94,40 @@ static FM_FAULT uint64_t flag_pages(struct fm_map *m, uint64_t i, uint64_t n,
 	return end;
 }
 
-/* What is under way or has landed already makes room for nobody, least of all
- * for itself. */
-static FM_FAULT bool is_covered(const struct fm_file *f, uint64_t first,
-				uint64_t stop)
+FM_FAULT uint64_t fm_chunk_uncovered(const struct fm_map *m, uint64_t i,
+				     uint64_t n, uint64_t *ret_skip)
 {
-	bool is = false;
+	const uint64_t first = m->pgoff + i;
+	uint64_t skip = 0, until = n;
 
 	fm_lock(&fm_chunk_lock);
-	for (int k = 0; k < fm_chunk_top() && !is; k++)
-		is = fm_chunk_covers(&fm_chunks[k], f, first, stop);
+	for (int k = 0; k < fm_chunk_top(); k++) {
+		const struct fm_chunk *c = &fm_chunks[k];
+
+		if (!fm_chunk_covers(c, m->file, first, first + n))
+			continue;
+		if (c->first <= first)
+			skip = fm_least(c->first + c->n - first, n);
+		else
+			until = fm_least(until, c->first - first);
+	}
 	fm_unlock(&fm_chunk_lock);
-	return is;
+	*ret_skip = skip;
+	return skip ? 0 : until;
+}
+
+/* A buffer for them. What another has asked for meanwhile is not thrown away
+ * for the same bytes. */
+static FM_FAULT struct fm_chunk *get_for(const struct fm_map *m, uint64_t i,
+					 uint64_t n, bool asked)
+{
+	struct fm_chunk *c = fm_chunk_get(m->file, m->pgoff + i, n);
+	uint64_t skip;
+
+	if (c || fm_chunk_uncovered(m, i, n, &skip) < n ||
+	    !reclaim_oldest(n > FM_CHUNK_PIECE, asked))
+		return c;
+	return fm_chunk_get(m->file, m->pgoff + i, n);
 }
 
 FM_FAULT long fm_chunk_read(struct fm_map *m, uint64_t i, uint64_t n,
@@ -114,11 +136,9 @@ FM_FAULT long fm_chunk_read(struct fm_map *m, uint64_t i, uint64_t n,
 	struct fm_chunk *c;
 	uint64_t have, first = 0;
 
-	if (!on || is_covered(m->file, m->pgoff + i, m->pgoff + i + n))
+	if (!on)
 		return -EAGAIN;
-	c = fm_chunk_get(m->file, m->pgoff + i, n);
-	if (!c && reclaim_oldest(n > FM_CHUNK_PIECE, eager))
-		c = fm_chunk_get(m->file, m->pgoff + i, n);
+	c = get_for(m, i, n, eager);
 	if (!c)
 		return -EAGAIN;
 	c->eager = eager;

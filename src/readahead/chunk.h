@@ -20,6 +20,12 @@
  * is nothing to do, -EAGAIN when no buffer is free. */
 long fm_chunk_read(struct fm_map *m, uint64_t i, uint64_t n, bool eager);
 
+/* Of n pages of m from page i on, as many as no chunk has; *ret_skip: those
+ * before that are under way or read already, or in units of the standby list,
+ * and come when they are touched. */
+uint64_t fm_chunk_uncovered(const struct fm_map *m, uint64_t i, uint64_t n,
+			    uint64_t *ret_skip);
+
 /* Wait for the chunk over page i and map it into m. Sets the range that it
  * covered, in pages of m, and whether it was still to come. False: no chunk
  * there. */

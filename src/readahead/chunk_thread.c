@@ -139,31 +139,6 @@ static void land_all(void)
 
 #define STEPS 64 /* size: of one want; then what has landed is looked at */
 
-/* Of n pages from i on, as many as no chunk has; *ret_skip: those before that
- * are read already, or in units of the standby list, and come when they are
- * touched. */
-static uint64_t uncovered(struct fm_map *m, uint64_t i, uint64_t n,
-			  uint64_t *ret_skip)
-{
-	const uint64_t first = m->pgoff + i;
-	uint64_t skip = 0, until = n;
-
-	fm_lock(&fm_chunk_lock);
-	for (int k = 0; k < fm_chunk_top(); k++) {
-		const struct fm_chunk *c = &fm_chunks[k];
-
-		if (!fm_chunk_covers(c, m->file, first, first + n))
-			continue;
-		if (c->first <= first)
-			skip = fm_least(c->first + c->n - first, n);
-		else
-			until = fm_least(until, c->first - first);
-	}
-	fm_unlock(&fm_chunk_lock);
-	*ret_skip = skip;
-	return skip ? 0 : until;
-}
-
 /* False: there is no buffer now. */
 static bool chunk_thread_read_some(struct fm_want *w, struct fm_map *m,
 				   uint64_t i, uint64_t n)
@@ -181,7 +156,7 @@ static void feed_want(struct fm_want *w, struct fm_map *m)
 {
 	for (int k = 0; k < STEPS && w->i < w->end; k++) {
 		const uint64_t from = w->i;
-		uint64_t i = from, n, skip;
+		uint64_t i = from, n;
 		struct fm_map *at = fm_map_follow(m, &i);
 
 		if (!at) {
@@ -189,9 +164,7 @@ static void feed_want(struct fm_want *w, struct fm_map *m)
 			return;
 		}
 		n = fm_least(w->end - w->i, fm_map_pages(at) - i);
-		n = uncovered(at, i, n, &skip);
-		w->i += skip;
-		if (n && !chunk_thread_read_some(w, at, i, n))
+		if (!chunk_thread_read_some(w, at, i, n))
 			return;
 		if (!w->tickets)
 			continue;

@@ -133,29 +133,35 @@ static FM_FAULT uint64_t past_border(struct fm_map *m, uint64_t i)
 	return ((uintptr_t)fm_map_addr(m, i) >> FM_PAGE_SHIFT) % FM_HUGE_PAGES;
 }
 
+/* What others have asked for is passed over: it makes room for nobody, least of
+ * all for itself. */
 static FM_FAULT uint64_t chunk_up(struct fm_map *m, uint64_t i, uint64_t n,
 				  bool eager)
 {
-	const long got = fm_chunk_read(m, i, n, eager);
+	uint64_t skip;
+	long got;
 
+	n = fm_chunk_uncovered(m, i, n, &skip);
+	if (!n)
+		return skip;
+	got = fm_chunk_read(m, i, n, eager);
 	if (got == -EAGAIN)
 		return 0;
 	/* 0: the first ones are there */
 	return got > 0 ? (uint64_t)got : fm_least(n, fm_tune.ahead_gap + 1);
 }
 
-/* Past a page that is there already if need be. */
+/* Past pages that are there already if need be. */
 static FM_FAULT uint64_t chunk_down(struct fm_map *m, uint64_t i, uint64_t n,
 				    bool eager)
 {
-	const long got = fm_chunk_read(m, i, n, eager);
+	uint64_t at = 0, got;
 
-	if (got == -EAGAIN)
-		return 0;
-	if ((uint64_t)got + 1 < n)
-		fm_chunk_read(m, i + (uint64_t)got + 1, n - (uint64_t)got - 1,
-			      eager);
-	return n;
+	do {
+		got = chunk_up(m, i + at, n - at, eager);
+		at += got;
+	} while (got && at < n);
+	return at ? n : 0;
 }
 
 FM_FAULT uint64_t fm_fetch_chunk(struct fm_map *m, uint64_t lo, uint64_t hi,

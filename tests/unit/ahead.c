@@ -8,6 +8,7 @@
 
 #define fm_chunk_read played_read
 #define fm_chunk_take played_take
+#define fm_chunk_uncovered played_uncovered
 #define fm_cache_limit played_limit
 #define fm_frame_limit played_frames
 #define fm_device_even_among played_even
@@ -85,6 +86,20 @@ long played_read(struct fm_map *m, uint64_t i, uint64_t n, bool eager)
 	chunk[chunks].first = i;
 	chunk[chunks].n = end;
 	return (long)end;
+}
+
+uint64_t played_uncovered(const struct fm_map *m, uint64_t i, uint64_t n,
+			  uint64_t *ret_skip)
+{
+	uint64_t skip = 0, open = 0;
+
+	i += m->pgoff;
+	while (skip < n && ahead[i + skip])
+		skip++;
+	while (!skip && open < n && !ahead[i + open])
+		open++;
+	*ret_skip = skip;
+	return open;
 }
 
 bool played_take(struct fm_map *m, uint64_t i, int64_t *ret_first,

@@ -97,6 +97,26 @@ static void what_is_there_stays(void **state)
 	fm_chunk_use(false);
 }
 
+/* What comes next is read up to it, and beyond it. */
+static void what_is_there_is_passed_over(void **state)
+{
+	static struct fm_map map = { .file = &file };
+	struct fm_chunk *c;
+	uint64_t skip;
+
+	(void)state;
+	limit = 4;
+	c = fm_chunk_get(&file, 100, FM_CHUNK_PIECE);
+	assert_non_null(c);
+	assert_int_equal(fm_chunk_uncovered(&map, 90, 400, &skip), 10);
+	assert_int_equal(skip, 0);
+	assert_int_equal(fm_chunk_uncovered(&map, 104, 400, &skip), 0);
+	assert_int_equal(skip, FM_CHUNK_PIECE - 4);
+	assert_int_equal(fm_chunk_uncovered(&map, 100 + FM_CHUNK_PIECE, 400,
+					    &skip), 400);
+	fm_chunk_release(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -106,6 +126,7 @@ int main(void)
 		cmocka_unit_test_setup(one_at_least, begin),
 		cmocka_unit_test_setup(what_is_given_back_is_there, begin),
 		cmocka_unit_test_setup(what_is_there_stays, begin),
+		cmocka_unit_test_setup(what_is_there_is_passed_over, begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
