@@ -42,13 +42,42 @@ FM_FAULT void fm_detect_age(struct fm_stream_set *st,
 			st->s[k].live = false;
 }
 
+/* Does one that has proven itself go through page i in order? Then what lies
+ * between steps there is read as well, and they are none: so begin the parts of
+ * what threads share out. */
+static FM_FAULT bool is_in_order(const struct fm_stream_set *st, int64_t i)
+{
+	for (int k = 0; k < FM_STREAMS; k++) {
+		const struct fm_stream *s = &st->s[k];
+		const int64_t back = s->step * (int64_t)s->passed;
+
+		if (s->live && !fm_stream_strided(s) &&
+		    s->passed > fm_tune.ahead_proven &&
+		    (s->step > 0 ? i >= s->pos - back && i < s->edge :
+				   i <= s->pos - back && i > s->edge))
+			return true;
+	}
+	return false;
+}
+
+static FM_FAULT bool is_the_way_of(struct fm_stream_set *st,
+				   struct fm_stream *s,
+				   const struct fm_seen *e, int64_t near)
+{
+	if (!s->live || !belongs(s, e, near))
+		return false;
+	if (fm_stream_strided(s) && is_in_order(st, s->pos))
+		s->live = false;
+	return s->live;
+}
+
 FM_FAULT struct fm_stream *fm_detect_find(struct fm_stream_set *st,
 					  const struct fm_seen *e,
 					  const struct fm_sight *how)
 {
 	fm_detect_age(st, how);
 	for (int k = 0; k < FM_STREAMS; k++)
-		if (st->s[k].live && belongs(&st->s[k], e, how->near))
+		if (is_the_way_of(st, &st->s[k], e, how->near))
 			return &st->s[k];
 	return NULL;
 }
@@ -184,7 +213,8 @@ static FM_FAULT int64_t equal_step(const struct sights *l, int64_t i)
 }
 
 /* The step of a new stream that e completes, or 0. */
-static FM_FAULT int64_t new_step(const struct sights *l,
+static FM_FAULT int64_t new_step(const struct fm_stream_set *st,
+				 const struct sights *l,
 				 const struct fm_seen *e)
 {
 	int64_t step;
@@ -196,7 +226,7 @@ static FM_FAULT int64_t new_step(const struct sights *l,
 			return -1;
 	}
 	step = e->i == FM_NEVER ? 0 : equal_step(l, e->i);
-	if (step)
+	if (step && !is_in_order(st, e->i - step))
 		return step;
 	return e->chain >= fm_tune.detect_leaps	 ? 1 :
 	       e->chain <= -fm_tune.detect_leaps ? -1 :
@@ -299,6 +329,38 @@ static FM_FAULT void earn(struct fm_stream *s, const struct fm_seen *e,
 		s->passed /= 2;
 }
 
+/* Is t's reader where s has read ahead to, and on the same way? */
+static FM_FAULT bool leads(const struct fm_stream *t, const struct fm_stream *s)
+{
+	return t->live && t != s && t->step == s->step &&
+	       (s->step > 0 ? t->pos >= s->pos && t->pos <= s->edge :
+			      t->pos <= s->pos && t->pos >= s->edge);
+}
+
+/* s becomes both: what lies between the two has been asked for. */
+static FM_FAULT void join(struct fm_stream *s, struct fm_stream *t)
+{
+	s->pos = t->pos;
+	s->edge = s->step > 0 ? (s->edge > t->edge ? s->edge : t->edge) :
+				(s->edge < t->edge ? s->edge : t->edge);
+	s->behind = t->behind;
+	s->passed += t->passed;
+	s->helped |= t->helped;
+	s->slow |= t->slow;
+	s->lasted |= t->lasted;
+	t->live = false;
+}
+
+/* Threads that share out what lies in order begin a stream each, but are one
+ * reader: in the way of each other they would have a part of the room each, and
+ * those behind read nothing. */
+static FM_FAULT void join_others(struct fm_stream_set *st, struct fm_stream *s)
+{
+	for (int k = 0; k < FM_STREAMS && !fm_stream_strided(s); k++)
+		if (leads(&st->s[k], s))
+			join(s, &st->s[k]);
+}
+
 static FM_FAULT void go_on(struct fm_stream_set *st, struct fm_stream *s,
 			   const struct fm_seen *e, int64_t near)
 {
@@ -315,6 +377,7 @@ static FM_FAULT void go_on(struct fm_stream_set *st, struct fm_stream *s,
 		s->edge = s->pos + s->step;
 	s->used = st->clock;
 	s->who = e->who;
+	join_others(st, s);
 }
 
 /* Who comes late by a page or two, as others do that read along, has not. */
@@ -380,7 +443,7 @@ static FM_FAULT struct fm_stream *stream_at(struct fm_stream_set *st,
 	link_chain(e, &l, how->near);
 	if (s && !detect_turns(s, e))
 		return s;
-	step = new_step(&l, e);
+	step = new_step(st, &l, e);
 	return step ? begin_with(st, s, e, step) : s;
 }
 

@@ -118,7 +118,7 @@ bool played_take(struct fm_map *m, uint64_t i, int64_t *ret_first,
 	return true;
 }
 
-static void touch(uint64_t i)
+static void touch_by(uint64_t i, uint32_t who)
 {
 	if (present[i])
 		return;
@@ -126,7 +126,7 @@ static void touch(uint64_t i)
 		const uint64_t before = brought;
 		int64_t first;
 
-		fm_ahead_take(map, i - map->pgoff, 0, &first);
+		fm_ahead_take(map, i - map->pgoff, who, &first);
 		takes++;
 		turns += brought > before;
 		return;
@@ -136,7 +136,13 @@ static void touch(uint64_t i)
 	i -= map->pgoff;
 	fm_ahead_fault(map, &(struct fm_seen){ .i = (int64_t)i,
 					       .lo = (int64_t)i,
-					       .hi = (int64_t)i + 1 });
+					       .hi = (int64_t)i + 1,
+					       .who = who });
+}
+
+static void touch(uint64_t i)
+{
+	touch_by(i, 0);
 }
 
 static void lay(struct fm_map *m, uint64_t first)
@@ -248,6 +254,42 @@ static void strided_down_on_a_disk(void **state)
 		touch(i * 16);
 	assert_true(waits <= 4);
 	assert_true(chunks <= 20000 / 32 + 32);
+}
+
+/* Threads share out what lies in order, so many pages for each at a time, and
+ * none is as fast as the others. */
+static void shared_out(uint64_t readers, uint64_t part)
+{
+	uint64_t at[8], end[8], next = 1000, left = readers;
+
+	for (uint64_t k = 0; k < readers; k++, next += part)
+		at[k] = next, end[k] = next + part;
+	while (left) {
+		const uint64_t k = (uint64_t)random() % readers;
+
+		if (at[k] == end[k])
+			continue;
+		touch_by(at[k]++, 1 + (uint32_t)k);
+		if (at[k] < end[k])
+			continue;
+		if (next < 41000) {
+			at[k] = next;
+			end[k] = next += part;
+		} else {
+			left--;
+		}
+	}
+}
+
+static void shared_out_in_order(void **state)
+{
+	for (uint64_t readers = 2; readers <= 8; readers *= 2)
+		for (uint64_t part = 16; part <= 2048; part *= 2) {
+			begin(state);
+			shared_out(readers, part);
+			assert_true(waits <= 4 * readers);
+			assert_true(chunks <= 40000 / 512 + 40 * readers);
+		}
 }
 
 /* What has been read is unmapped piece by piece. */
@@ -418,6 +460,7 @@ int main(void)
 		cmocka_unit_test_setup(strided, begin),
 		cmocka_unit_test_setup(strided_on_a_disk, begin),
 		cmocka_unit_test_setup(strided_down_on_a_disk, begin),
+		cmocka_unit_test_setup(shared_out_in_order, begin),
 		cmocka_unit_test_setup(cut_behind, begin),
 		cmocka_unit_test_setup(cut_elsewhere, begin),
 		cmocka_unit_test_setup(selected, begin),

@@ -121,6 +121,60 @@ static void threads_share_a_stream(void **state)
 	assert_int_equal(live(), 1);
 }
 
+/* They share out what lies in order, and have begun a stream each. */
+static void one_where_the_first_reads_to_the_next(void **state)
+{
+	for (int64_t k = 0; k < 50; k++) {
+		fault(1, 100 + k);
+		fault(2, 300 + k);
+	}
+	assert_int_equal(live(), 2);
+	set.s[0].edge = 400; /* what was asked for ahead of it */
+	fault(1, 150);
+	assert_int_equal(live(), 1);
+	assert_int_equal(set.s[0].pos, 349);
+	assert_int_equal(set.s[0].edge, 400);
+	assert_int_equal(set.s[0].passed, 101);
+}
+
+static void one_where_both_go_down(void **state)
+{
+	for (int64_t k = 0; k < 50; k++) {
+		fault(1, 400 - k);
+		fault(2, 200 - k);
+	}
+	assert_int_equal(live(), 2);
+	set.s[0].edge = 100;
+	fault(1, 350);
+	assert_int_equal(live(), 1);
+	assert_int_equal(set.s[0].pos, 151);
+	assert_int_equal(set.s[0].edge, 100);
+}
+
+/* Where their parts begin at equal distances all between is read, too. */
+static void parts_are_no_stride(void **state)
+{
+	for (int64_t k = 0; k <= 300; k++)
+		fault(1, 100 + k);
+	set.s[0].edge = 700;
+	fault(2, 550);
+	fault(3, 700);
+	assert_null(fault(4, 850));
+	assert_int_equal(live(), 1);
+}
+
+static void a_stride_ends_where_all_is_read(void **state)
+{
+	for (int64_t k = 0; k < 3; k++)
+		fault(1, 1000 + 100 * k);
+	assert_int_equal(step_of(&set.s[0]), 100);
+	for (int64_t k = 1; k < 35; k++)
+		fault(2, 1200 + k);
+	assert_int_equal(live(), 2);
+	assert_int_not_equal(step_of(fault(3, 1300)), 100);
+	assert_int_equal(live(), 1);
+}
+
 static void crossed_streams(void **state)
 {
 	for (int64_t k = 0; k < 50; k++) {
@@ -277,6 +331,11 @@ FM_UNIT(detect)
 		cmocka_unit_test_setup(leaps, begin),
 		cmocka_unit_test_setup(threads_in_turns, begin),
 		cmocka_unit_test_setup(threads_share_a_stream, begin),
+		cmocka_unit_test_setup(one_where_the_first_reads_to_the_next,
+				       begin),
+		cmocka_unit_test_setup(one_where_both_go_down, begin),
+		cmocka_unit_test_setup(parts_are_no_stride, begin),
+		cmocka_unit_test_setup(a_stride_ends_where_all_is_read, begin),
 		cmocka_unit_test_setup(crossed_streams, begin),
 		cmocka_unit_test_setup(turns, begin),
 		cmocka_unit_test_setup(late_neighbour, begin),
