@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * C85p: a userfaultfd of the program's own is filled from pages of mappings
+ * that have not been touched, and is asked to watch them.
+ */
+#include "ct.h"
+
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+
+#define PAGES 64ul
+#define N (PAGES * PAGE)
+#define FROM (9 * PAGE)
+#define SOME (40 * PAGE)
+
+static int faults;
+static char *anon; /* it watches this memory */
+
+static void begin(void)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register r = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+
+	faults = (int)syscall(SYS_userfaultfd,
+			      O_CLOEXEC | UFFD_USER_MODE_ONLY);
+	if (faults < 0 || ioctl(faults, UFFDIO_API, &api))
+		exit(77);
+	anon = mmap(NULL, N, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	r.range = (struct uffdio_range){ (uintptr_t)anon, N };
+	say_rc("C85p memory", ioctl(faults, UFFDIO_REGISTER, &r));
+}
+
+static void copy(const char *what, const char *p)
+{
+	struct uffdio_copy c = { .dst = (uintptr_t)anon, .len = SOME,
+				 .src = (uintptr_t)p + FROM };
+
+	madvise(anon, N, MADV_DONTNEED);
+	say_rc("C85p UFFDIO_COPY", ioctl(faults, UFFDIO_COPY, &c));
+	say("C85p %s: %lld, %d", what, (long long)c.copy,
+	    c.copy == (long long)SOME && ct_matches(anon, SOME, FROM));
+}
+
+static void watch(const char *p)
+{
+	struct uffdio_register r = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct uffdio_zeropage z = { .range = { (uintptr_t)p, PAGE } };
+
+	r.range = (struct uffdio_range){ (uintptr_t)p, N };
+	say_rc("C85p UFFDIO_REGISTER", ioctl(faults, UFFDIO_REGISTER, &r));
+	say_rc("C85p UFFDIO_ZEROPAGE", ioctl(faults, UFFDIO_ZEROPAGE, &z));
+	say("C85p its bytes: %d", ct_matches(p, N, 0));
+}
+
+static void run(const char *what, int flags, int prot)
+{
+	int fd = ct_file(what, N);
+	char *p;
+
+	ct_uncache(fd);
+	p = ct_map(fd, N, prot, flags, 0);
+	say("C85p %s: %d", what, ct_matches(p, 1, 0));
+	copy(what, p);
+	munmap(p, N);
+	ct_uncache(fd);
+	p = ct_map(fd, N, prot, flags, 0);
+	watch(p);
+	munmap(p, N);
+	close(fd);
+}
+
+int main(int argc, char **argv)
+{
+	ct_begin(argc, argv);
+	begin();
+	run("shared", MAP_SHARED, RW);
+	run("private", MAP_PRIVATE, RW);
+	run("read-only", MAP_SHARED, PROT_READ);
+	return 0;
+}
