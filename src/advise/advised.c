@@ -22,6 +22,7 @@ static bool advised_make(struct fm_advised *a, const struct fm_krange *r)
 	const size_t len = r->end - r->start;
 
 	*a = (struct fm_advised){ .id = r->id,
+			       .undone = r->undone,
 			       .dev = r->dev,
 			       .ino = r->ino,
 			       .start = r->start,
@@ -41,7 +42,8 @@ static bool advised_make(struct fm_advised *a, const struct fm_krange *r)
 	return a->seg;
 }
 
-/* A piece of one that there was: its segments stay where they are. */
+/* A piece of one that there was, or what is one again: its segments stay where
+ * they are. */
 static bool make_from(struct fm_advised *a, const struct fm_advised *old,
 		      const struct fm_krange *r)
 {
@@ -49,9 +51,15 @@ static bool make_from(struct fm_advised *a, const struct fm_advised *old,
 	a->start = r->start;
 	a->end = r->end;
 	a->seg = fm_alloc(old->n * sizeof(a->seg[0]));
-	if (a->seg)
-		memcpy(a->seg, old->seg, old->n * sizeof(a->seg[0]));
-	return a->seg;
+	if (!a->seg)
+		return false;
+	memcpy(a->seg, old->seg, old->n * sizeof(a->seg[0]));
+	for (unsigned k = 0; a->undone != r->undone && k < a->n; k++) {
+		a->seg[k].advice = FM_ADVICE_UNKNOWN;
+		a->seg[k].huge &= r->huge;
+	}
+	a->undone = r->undone;
+	return true;
 }
 
 static bool make_known(const struct fm_advised_all *all, struct fm_advised *a,
@@ -62,8 +70,9 @@ static bool make_known(const struct fm_advised_all *all, struct fm_advised *a,
 	while (*k < all->n && all->v[*k].end <= r->start)
 		++*k;
 	old = &all->v[*k];
-	if (*k < all->n && old->id == r->id && old->start <= r->start &&
-	    old->end >= r->end)
+	if (*k < all->n && old->id == r->id && old->start < r->end &&
+	    old->base <= r->start &&
+	    r->end <= old->base + old->n * old->segment)
 		return make_from(a, old, r);
 	return advised_make(a, r);
 }

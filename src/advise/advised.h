@@ -27,7 +27,7 @@ struct fm_segment {
 };
 
 struct fm_advised {
-	uint32_t id;
+	uint32_t id, undone;
 	dev_t dev;
 	ino_t ino;
 	uintptr_t start, end;

@@ -158,6 +158,8 @@ void fm_kranges_join(unsigned i, unsigned j)
 		v[k].end = v[k + 1].end;
 		v[k].advised |= v[k + 1].advised;
 		v[k].huge |= v[k + 1].huge;
+		if (v[k + 1].undone > v[k].undone)
+			v[k].undone = v[k + 1].undone;
 		fm_kranges_remove(k + 1, 1);
 	}
 }

@@ -41,6 +41,8 @@ struct fm_krange {
 	/* pieces of one entry share it; given by fm_krange_add */
 	uint32_t id;
 	uint32_t edit; /* a call that takes it away is under way */
+	/* another number: of a part what we had said has been undone since */
+	uint32_t undone;
 	int fd;        /* by which it was mapped; may be another's by now */
 	enum fm_server_reason why;
 	uint8_t prot;

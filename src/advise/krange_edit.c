@@ -121,23 +121,9 @@ void fm_krange_edit_ends(uint32_t edit, const void *addr, size_t len, bool gone)
 
 /* ---- moved ------------------------------------------------------------- */
 
-/* Pieces of one stay pieces of one. */
-struct renewal {
-	uint32_t was, is;
-};
-
-static void krange_edit_renew(struct fm_krange *r, struct renewal *n)
-{
-	if (n->was != r->id) {
-		n->was = r->id;
-		n->is = fm_kranges_new_id();
-	}
-	r->id = n->is;
-}
-
 /* What we have advised is several to the kernel, of which it grows and moves
  * one at a time only (EFAULT). */
-static void make_one(struct fm_krange *r, void *arg)
+static void make_one(struct fm_krange *r, void *unused)
 {
 	if (!r->advised || r->said)
 		return;
@@ -148,15 +134,13 @@ static void make_one(struct fm_krange *r, void *arg)
 	if (r->says_huge)
 		fm_sys_madvise((void *)r->start, r->end - r->start,
 			       MADV_HUGEPAGE);
-	krange_edit_renew(r, arg);
+	r->undone = fm_kranges_new_id();
 	r->advised = r->huge = false;
 }
 
 void fm_krange_one(const void *addr, size_t len)
 {
-	struct renewal n = { 0, 0 };
-
-	krange_edit_each_in(addr, len, make_one, &n);
+	krange_edit_each_in(addr, len, make_one, NULL);
 }
 
 void fm_krange_move_begins(struct fm_krange_move *m, void *old, size_t old_len,
@@ -330,36 +314,29 @@ int fm_krange_dontneed(void *addr, size_t len)
 
 /* ---- advice ------------------------------------------------------------- */
 
-struct saying {
-	int advice;
-	struct renewal renewal;
-};
-
 /* What we had said is undone, but of huge pages. MADV_NORMAL leaves it to us
- * again, as new. */
+ * again: it is one with the rest then, of which all is said anew. */
 static void krange_edit_say(struct fm_krange *r, void *arg)
 {
-	struct saying *s = arg;
+	const int advice = *(int *)arg;
 
-	if (s->advice == MADV_DONTFORK || s->advice == MADV_DOFORK) {
-		r->nofork = s->advice == MADV_DONTFORK;
+	if (advice == MADV_DONTFORK || advice == MADV_DOFORK) {
+		r->nofork = advice == MADV_DONTFORK;
 		return;
 	}
-	r->said = (uint8_t)s->advice;
+	r->said = (uint8_t)advice;
 	r->advised = r->huge;
-	krange_edit_renew(r, &s->renewal);
+	r->undone = fm_kranges_new_id();
 }
 
 /* What we have said was said without knowing: the range begins as new. */
 static void krange_edit_say_huge(struct fm_krange *r, void *arg)
 {
-	struct saying *s = arg;
-
 	r->kept = true;
 	r->huge = false;
-	r->says_huge = s->advice == MADV_HUGEPAGE;
+	r->says_huge = *(int *)arg == MADV_HUGEPAGE;
 	if (r->says_huge)
-		make_one(r, &s->renewal);
+		make_one(r, NULL);
 }
 
 /* What notes such an advice, NULL: it does not last, or is none of ours. */
@@ -415,15 +392,13 @@ static bool all_noted(const void *addr, size_t len, int advice)
 
 void fm_krange_said(const void *addr, size_t len, int advice)
 {
-	struct saying s = { advice, { 0, 0 } };
-
 	if (teller(advice))
-		krange_edit_each_in(addr, len, teller(advice), &s);
+		krange_edit_each_in(addr, len, teller(advice), &advice);
 }
 
 /* A part of what the program has not spoken of: natively "normal" changes
- * nothing there. What we have said would be undone for the part alone, which
- * would never be one with the rest again: page by page that fills the table. */
+ * nothing there. What we have said would be undone for the part alone, and to
+ * the kernel it is several until it is said anew. */
 static bool says_nothing_new(const void *addr, size_t len, int advice)
 {
 	const struct span s = span_of(addr, len);
@@ -438,14 +413,13 @@ static bool says_nothing_new(const void *addr, size_t len, int advice)
 
 static int say_locked(void *addr, size_t len, int advice)
 {
-	struct saying s = { advice, { 0, 0 } };
 	int err;
 
 	if (says_nothing_new(addr, len, advice))
 		return 0;
 	err = fm_sys_madvise(addr, len, advice);
 	if (!err && !all_noted(addr, len, advice))
-		edit_locked(addr, len, teller(advice), &s);
+		edit_locked(addr, len, teller(advice), &advice);
 	return err;
 }
 
