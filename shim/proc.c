@@ -319,7 +319,8 @@ long fm_syscall_seccomp(long op, unsigned long flags, long args)
 	const unsigned long how = flags & (SECCOMP_FILTER_FLAG_TSYNC |
 					   SECCOMP_FILTER_FLAG_NEW_LISTENER);
 	const enum fm_filter kind =
-		op == SECCOMP_SET_MODE_STRICT ? FM_FILTER_STRICT :
+		op == SECCOMP_SET_MODE_STRICT && !flags && !args ?
+			FM_FILTER_STRICT : /* else a try, which is refused */
 		flags & SECCOMP_FILTER_FLAG_TSYNC ? FM_FILTER_ALL :
 						    FM_FILTER_ONE;
 	bool mine;

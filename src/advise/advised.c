@@ -42,8 +42,20 @@ static bool advised_make(struct fm_advised *a, const struct fm_krange *r)
 	return a->seg;
 }
 
+/* Is any of segment k of a in r, but not in old? */
+static bool is_of_another(const struct fm_advised *old,
+			  const struct fm_krange *r, unsigned k)
+{
+	const uintptr_t at = old->base + k * old->segment;
+	const uintptr_t lo = at > r->start ? at : r->start;
+	const uintptr_t hi = fm_least(at + old->segment, r->end);
+
+	return lo < hi && (lo < old->start || hi > old->end);
+}
+
 /* A piece of one that there was, or what is one again: its segments stay where
- * they are. */
+ * they are. Of those that were another's meanwhile, or where what was said has
+ * been undone, nothing is known. */
 static bool make_from(struct fm_advised *a, const struct fm_advised *old,
 		      const struct fm_krange *r)
 {
@@ -54,9 +66,13 @@ static bool make_from(struct fm_advised *a, const struct fm_advised *old,
 	if (!a->seg)
 		return false;
 	memcpy(a->seg, old->seg, old->n * sizeof(a->seg[0]));
-	for (unsigned k = 0; a->undone != r->undone && k < a->n; k++) {
+	for (unsigned k = 0; k < a->n; k++) {
+		const bool beyond = is_of_another(old, r, k);
+
+		if (!beyond && a->undone == r->undone)
+			continue;
 		a->seg[k].advice = FM_ADVICE_UNKNOWN;
-		a->seg[k].huge &= r->huge;
+		a->seg[k].huge = r->huge && (beyond || a->seg[k].huge);
 	}
 	a->undone = r->undone;
 	return true;

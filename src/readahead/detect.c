@@ -42,16 +42,16 @@ FM_FAULT void fm_detect_age(struct fm_stream_set *st,
 			st->s[k].live = false;
 }
 
-/* Does one that has proven itself go through page i in order? Then what lies
- * between steps there is read as well, and they are none: so begin the parts of
- * what threads share out. */
+/* Does one that has proven itself go through page i in order, of late? Then all
+ * that lies between steps there is read as well, and they are none: so begin
+ * the parts of what threads share out. */
 static FM_FAULT bool is_in_order(const struct fm_stream_set *st, int64_t i)
 {
 	for (int k = 0; k < FM_STREAMS; k++) {
 		const struct fm_stream *s = &st->s[k];
 		const int64_t back = s->step * (int64_t)s->passed;
 
-		if (s->live && !fm_stream_strided(s) &&
+		if (fm_stream_lately(st, s) && !fm_stream_strided(s) &&
 		    s->passed > fm_tune.ahead_proven &&
 		    (s->step > 0 ? i >= s->pos - back && i < s->edge :
 				   i <= s->pos - back && i > s->edge))

@@ -151,7 +151,8 @@ static FM_FAULT uint64_t chunk_up(struct fm_map *m, uint64_t i, uint64_t n,
 	return got > 0 ? (uint64_t)got : fm_least(n, fm_tune.ahead_gap + 1);
 }
 
-/* Past pages that are there already if need be. */
+/* Past pages that are there already if need be. What comes first to its reader
+ * is the end: where no buffer was free for that it is not dealt with. */
 static FM_FAULT uint64_t chunk_down(struct fm_map *m, uint64_t i, uint64_t n,
 				    bool eager)
 {
@@ -161,7 +162,7 @@ static FM_FAULT uint64_t chunk_down(struct fm_map *m, uint64_t i, uint64_t n,
 		got = chunk_up(m, i + at, n - at, eager);
 		at += got;
 	} while (got && at < n);
-	return at ? n : 0;
+	return at == n ? n : 0;
 }
 
 FM_FAULT uint64_t fm_fetch_chunk(struct fm_map *m, uint64_t lo, uint64_t hi,

@@ -5,9 +5,13 @@
  */
 #include "ct.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #define PAGES 64ul
 #define N (PAGES * PAGE)
@@ -70,6 +74,35 @@ static void run(const char *what, int flags, int prot)
 	close(fd);
 }
 
+/* A filter that allows all: its argument is no address, and nobody's. */
+static void in_child(void)
+{
+	struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	const struct sock_fprog filter = { 1, &all };
+	int fd = ct_file("confined", N), null = open("/dev/null", O_RDWR);
+	char *p = ct_map(fd, N, RW, MAP_SHARED, 0);
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+	say_rc("C85p a value", ioctl(null, _IOW('p', 0x0c, long), 8192));
+	say("C85p its bytes: %d", ct_matches(p, N, 0));
+	fflush(stdout);
+	_exit(0);
+}
+
+static void confined(void)
+{
+	pid_t pid;
+	int status = -1;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		in_child();
+	waitpid(pid, &status, 0);
+	say("C85p ended with %d", status);
+}
+
 int main(int argc, char **argv)
 {
 	ct_begin(argc, argv);
@@ -77,5 +110,6 @@ int main(int argc, char **argv)
 	run("shared", MAP_SHARED, RW);
 	run("private", MAP_PRIVATE, RW);
 	run("read-only", MAP_SHARED, PROT_READ);
+	confined();
 	return 0;
 }

@@ -175,6 +175,18 @@ static void a_stride_ends_where_all_is_read(void **state)
 	assert_int_equal(live(), 1);
 }
 
+/* What was gone through once is not for ever. */
+static void strides_where_a_scan_has_been(void **state)
+{
+	unsigned n = 0;
+
+	for (int64_t i = 0; i < 30000; i++)
+		fault(1, i);
+	for (int64_t k = 0; k < 200; k++)
+		n += step_of(fault(1, 1000 + 100 * k)) == 100;
+	assert_true(n >= 100);
+}
+
 static void crossed_streams(void **state)
 {
 	for (int64_t k = 0; k < 50; k++) {
@@ -336,6 +348,7 @@ FM_UNIT(detect)
 		cmocka_unit_test_setup(one_where_both_go_down, begin),
 		cmocka_unit_test_setup(parts_are_no_stride, begin),
 		cmocka_unit_test_setup(a_stride_ends_where_all_is_read, begin),
+		cmocka_unit_test_setup(strides_where_a_scan_has_been, begin),
 		cmocka_unit_test_setup(crossed_streams, begin),
 		cmocka_unit_test_setup(turns, begin),
 		cmocka_unit_test_setup(late_neighbour, begin),
