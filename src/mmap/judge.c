@@ -14,7 +14,6 @@
 #include "engine_trial.h"
 #include "map/map.h"
 #include "nonresident.h"
-#include "peers/peers.h"
 #include "policy.h"
 #include "readahead/readahead.h"
 #include "serve/serve.h"
@@ -490,18 +489,10 @@ void fm_judge_second(void)
 	atomic_store(&busy, false);
 }
 
-static void signs(void)
-{
-	FM_HOLD_SPACE();
-	fm_signs_look();
-}
-
 static void beside_engine(void)
 {
-	if (fm_life_running())
-		return;
-	signs();
-	fm_judge_second();
+	if (!fm_life_running())
+		fm_judge_second();
 }
 
 /* What is counted from here on is the first second's: who waits for pages when

@@ -191,8 +191,7 @@ static enum fm_server_reason mmap_claim(struct fm_mmap_request *q,
 		fm_mmap_slow(q, f);
 	return a == FM_PEERS_OURS ? FM_WHY_NONE :
 	       a == FM_PEERS_UNTRUSTED ? FM_WHY_REGISTRY :
-	       a == FM_PEERS_UNSEEN ? FM_WHY_UNSEEN :
-	       a == FM_PEERS_READ ? FM_WHY_READERS : FM_WHY_SHARED;
+	       a == FM_PEERS_UNSEEN ? FM_WHY_UNSEEN : FM_WHY_SHARED;
 }
 
 static enum fm_server_reason open_it(struct fm_mmap_request *q,

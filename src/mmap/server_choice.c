@@ -163,19 +163,6 @@ bool fm_is_served(struct fm_file *known)
 	return known && (atomic_load(&known->maps) || fm_kernel_serves(known));
 }
 
-static bool is_read_only(const struct fm_mmap_request *q)
-{
-	return !q->shared || !q->maywrite;
-}
-
-/* Who stores to what it has left to the kernel because others read it has to
- * tell these, as if it were the engine's: that it is not is found then. */
-static bool is_residue(const struct fm_mmap_request *q)
-{
-	return fm_kernel_mapped_has(&q->st) &&
-	       (is_read_only(q) || !fm_peers_left(&q->st));
-}
-
 /* Why the kernel should serve it, if it should. */
 static enum fm_server_reason unwanted(struct fm_mmap_request *q,
 				      struct fm_file *known)
@@ -209,15 +196,12 @@ static enum fm_server_reason unwanted(struct fm_mmap_request *q,
 	why = q->asked ? FM_WHY_NONE : fm_at_map(q);
 	if (why)
 		return why;
-	if (fm_settings()->mode == FM_MODE_ON && is_residue(q))
+	if (fm_settings()->mode == FM_MODE_ON && fm_kernel_mapped_has(&q->st))
 		return FM_WHY_RESIDUE;
 	/* Whether other processes use it or it can be opened is not tried. */
 	if (fm_settings()->mode != FM_MODE_ON)
 		return FM_WHY_OBSERVED;
-	if (!fm_mem_monitor_begins())
-		return FM_WHY_NO_CACHE;
-	return is_read_only(q) && !q->asked && fm_peers_read(&q->st, q->fd) ?
-		       FM_WHY_READERS : FM_WHY_NONE;
+	return fm_mem_monitor_begins() ? FM_WHY_NONE : FM_WHY_NO_CACHE;
 }
 
 /* Its name was not asked for this time (seen_fd.h): is it where it was? Nobody

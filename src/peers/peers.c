@@ -202,20 +202,6 @@ static enum fm_peers_answer peers_claim(struct fm_file *f, enum fm_claim want)
 	return FM_PEERS_OURS;
 }
 
-/* Others may have come while the engine started. Who serves it by an engine is
- * told. */
-static bool reads_beside(struct fm_file *f)
-{
-	fm_sign_show(f);
-	fm_readers_begin(f);
-	if (fm_registry_engines(f, true))
-		fm_registry_notify();
-	if (!fm_sign_others(f))
-		return false;
-	fm_sign_left(f);
-	return true;
-}
-
 static enum fm_peers_answer peers_enter(struct fm_file *f,
 					const struct fm_peers_wish *w)
 {
@@ -229,14 +215,15 @@ static enum fm_peers_answer peers_enter(struct fm_file *f,
 	if (have != FM_CLAIM_KERNEL && have >= want)
 		return FM_PEERS_OURS;
 	fm_watch_start();
-	if (w->writable)
-		fm_sign_hide(f, true);
 	answer = peers_claim(f, want);
 	if (answer != FM_PEERS_OURS)
 		return answer;
 	fm_claim_is(f, want);
-	if (want == FM_CLAIM_READ && reads_beside(f))
-		return FM_PEERS_READ;
+	if (want == FM_CLAIM_READ) {
+		fm_readers_begin(f);
+		if (fm_registry_engines(f, true))
+			fm_registry_notify();
+	}
 	/* From the mark on, opens are reported; the scan finds older ones. */
 	fm_watch_add(f);
 	why = foreign_conflict(f, w);

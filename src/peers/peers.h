@@ -11,7 +11,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/stat.h>
 #include <sys/types.h>
 
 struct fm_file;
@@ -39,17 +38,9 @@ enum fm_peers_answer {
 	FM_PEERS_SLOW,
 	FM_PEERS_UNTRUSTED, /* the registry, see docs/sharing.md */
 	FM_PEERS_UNSEEN, /* mapped by this process, past our hooks */
-	FM_PEERS_READ, /* others who live only read it, as we do */
 };
 enum fm_peers_answer fm_peers_enter(struct fm_file *f,
 				    const struct fm_peers_wish *w);
-/* [plain] Under the space lock, before an engine is started for a file that is
- * mapped to be read: others who live only read it, too. Until then our own sign
- * of life is shown. left: has it been left to the kernel so? look: what is not
- * mapped any more is not. */
-bool fm_peers_read(const struct stat *st, int fd);
-bool fm_peers_left(const struct stat *st);
-void fm_signs_look(void);
 /* [plain] No lock is held. */
 void fm_peers_wait(struct fm_file *f);
 /* [plain] What looking for others has taken of late, in thousandths of a

@@ -94,7 +94,6 @@ void fm_claim_drop(struct fm_file *f)
 	const enum fm_claim have = claims[f->id];
 
 	claims[f->id] = FM_CLAIM_NONE;
-	fm_sign_hide(f, false);
 	if (have == FM_CLAIM_READ || have == FM_CLAIM_WRITE) {
 		unwatch(f);
 		fm_registry_claim(f, FM_CLAIM_NONE);

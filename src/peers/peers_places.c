@@ -22,7 +22,6 @@
 #include "base/proc.h"
 #include "base/sys.h"
 #include "base/text.h"
-#include "file/file.h"
 #include "io/io.h"
 #include "peers_priv.h"
 
@@ -295,21 +294,6 @@ int fm_place_open(uid_t owner)
 	return err ? err : k;
 }
 
-int fm_place_apart(uid_t owner, bool all)
-{
-	const struct fm_place p = { .owner = owner };
-	const int fd = open_place(all ? places : &p);
-
-	return fd < 0 ? fd : fm_fd_raise(fd);
-}
-
-bool fm_place_is(uid_t owner, bool all, int fd)
-{
-	const struct fm_place p = { .owner = owner };
-
-	return !still_it(all ? places : &p, fd);
-}
-
 bool fm_place_appears(void)
 {
 	const char *in = folder();
@@ -320,54 +304,6 @@ bool fm_place_appears(void)
 		return false;
 	peers_places_path_of(places, in, path);
 	return !fm_sys_lstat(path, &st) && st.st_uid == places->owner;
-}
-
-/* ---- what lies there ---------------------------------------------------- */
-
-/* Who asks for statistics learns that a server does not answer: it is not asked
- * here, where that is known. statx(2) may end who has confined itself. */
-static bool owner_of(int fd, struct stat *st)
-{
-	return (!fm_sys_confined() && !fm_sys_whose(fd, st)) ||
-	       !fm_sys_stat_notimes(fd, st);
-}
-
-/* A child of fork has it mapped when its path is closed. */
-bool fm_claim_stat(const struct fm_file *f, struct stat *st)
-{
-	if (f->io->path >= 0 && owner_of(f->io->path, st))
-		return true;
-	st->st_uid = f->peers->owner;
-	st->st_mode = f->peers->mode;
-	return st->st_mode;
-}
-
-off_t fm_claim_place(dev_t dev, ino_t ino, uint64_t born)
-{
-	uint64_t h = (ino + 0x9e3779b97f4a7c15ull) * 0xbf58476d1ce4e5b9ull;
-
-	h ^= (h >> 31) ^ (uint64_t)dev * 0x94d049bb133111ebull;
-	h = (h ^ h >> 30) * 0x94d049bb133111ebull ^ born;
-	h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9ull;
-	return (off_t)(h >> 3) * 2;
-}
-
-int fm_claim_lock(int fd, int cmd, short type, off_t at, short *ret_type)
-{
-	struct flock l = { .l_type = type, .l_whence = SEEK_SET,
-			   .l_start = at, .l_len = 1 };
-	int err = (int)fm_sys3(SYS_fcntl, fd, cmd, &l);
-
-	if (ret_type)
-		*ret_type = l.l_type;
-	return err;
-}
-
-void fm_place_ring(int fd)
-{
-	const char c = 0;
-
-	fm_sys_pwrite(fd, &c, 1, 0);
 }
 
 /* ---- fork ---------------------------------------------------------------- */

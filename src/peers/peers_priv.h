@@ -34,8 +34,7 @@ struct fm_peers_wish;
  * fork open them all? forked, in the child: none is open, old[] are the
  * parent's; then for each: open it, *old is to be dropped, or -1. found: is
  * there none that the parent had and that could not be opened? It is tried
- * again. apart: this user's, or the one for all, once more; a descriptor or
- * -errno. is: is fd that one still? ring: make who hears it look at its claims.
+ * again.
  */
 #define FM_PLACES FM_CLAIM_FDS
 #define FM_PLACE_PATH 48
@@ -56,16 +55,6 @@ bool fm_places_open_anew(void);
 void fm_places_forked(int old[FM_PLACES]);
 void fm_place_forked(unsigned k, int *old);
 bool fm_places_found(void);
-int fm_place_apart(uid_t owner, bool all);
-bool fm_place_is(uid_t owner, bool all, int fd);
-void fm_place_ring(int fd);
-
-/* [any] What lies there. stat: whose f is, and its mode, as last seen at least.
- * place: the first of its bytes. lock: fcntl(2) of one of them; ret_type may be
- * NULL. */
-bool fm_claim_stat(const struct fm_file *f, struct stat *st);
-off_t fm_claim_place(dev_t dev, ino_t ino, uint64_t born);
-int fm_claim_lock(int fd, int cmd, short type, off_t at, short *ret_type);
 
 /* peers_registry.c: who serves which file, known by locks on one byte pair in
  * each place. The kernel drops them with the process. */
@@ -99,19 +88,6 @@ enum fm_holder fm_registry_engines(const struct fm_file *f, bool readers_too);
 bool fm_registry_only_readers(const struct fm_file *f);
 /* [any] Make every other process look at its claims. */
 void fm_registry_notify(void);
-
-/*
- * [plain] peers_signs.c, under the space lock. show: this process reads f, and
- * lives. shown: so it is. others: so does another one. left: f is the kernel's
- * from now on, and is mapped by it. hide: it is not read any more; left_too:
- * nor so. forked: in the child.
- */
-void fm_sign_show(const struct fm_file *f);
-bool fm_sign_shown(const struct fm_file *f);
-bool fm_sign_others(const struct fm_file *f);
-void fm_sign_left(const struct fm_file *f);
-void fm_sign_hide(const struct fm_file *f, bool left_too);
-void fm_signs_forked(void);
 
 /* [any] peers_given.c, under the space lock: has a descriptor of f been sent to
  * a process that could conflict with us? `writable`: we may store to f. */

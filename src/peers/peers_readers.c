@@ -6,16 +6,16 @@
  * byte. But then memory holds the file several times and the device reads it as
  * often, where the page cache is one cache for all. So where two are there,
  * both leave it to the kernel:
- *  - who has read little of it at once where the other lives (peers_signs.c):
- * next to nothing is cached, so it costs little;
+ *  - who has read little of it after fm_tune.peers_soon_ms: next to nothing is
+ * cached, so it costs little. Not at once: the other claim may be that of a
+ * process that has ended, until its guardian has;
  *  - who has read more after fm_tune.peers_linger_ms: a tool that has a short
  * look costs a server nothing. Both keep the claim of one who reads: beside it
  * everybody may go on who reads, by whatever, and who stores asks for it.
  *
- * Who has left the file to the kernel for another reason when it was mapped, or
- * has no library, holds no claim. Whether anybody maps a file that is read here
- * by an engine is looked at once, one file a second, and whenever somebody has
- * opened it since.
+ * A process that has left the file to the kernel at map, or has no library,
+ * holds no claim. Whether anybody maps a file that is read here by an engine is
+ * looked at once, one file a second, and whenever somebody has opened it since.
  *
  * Who begins to read such a file rings the registry's bell, and the watchers of
  * all who read it look every fm_tune.peers_soon_ms until that is decided, or
@@ -40,25 +40,17 @@ void fm_readers_begin(const struct fm_file *f)
 	has_looked[f->id] = false;
 }
 
-/* Who shows no sign of its own, for want of room or descriptors, goes by
- * claims. */
-static bool others_live(const struct fm_file *f)
-{
-	return fm_registry_kernel_users(f) || fm_sign_others(f) ||
-	       (!fm_sign_shown(f) && fm_registry_engines(f, true));
-}
-
 static bool peers_readers_is_shared(const struct fm_file *f)
 {
 	return fm_claim_of(f) == FM_CLAIM_READ && !fm_kernel_serves(f) &&
-	       others_live(f);
+	       fm_peers_others(f);
 }
 
 static bool is_time(const struct fm_file *f, uint32_t id, uint64_t now)
 {
-	return now - shared_since[id] >= fm_tune.peers_linger_ms ||
-	       (atomic_load(&f->st->loads) < fm_tune.sample_enough &&
-		fm_sign_others(f));
+	return now - shared_since[id] >=
+	       (atomic_load(&f->st->loads) < fm_tune.sample_enough ?
+			fm_tune.peers_soon_ms : fm_tune.peers_linger_ms);
 }
 
 /* Returns whether it is shared still. */
@@ -95,7 +87,7 @@ void fm_readers_rung(void)
 	const uint64_t now = fm_now_ms();
 
 	atomic_store(&until_ms, now + FM_SECOND_MS);
-	next_ms = now;
+	next_ms = fm_least(next_ms, now + fm_tune.peers_soon_ms);
 }
 
 /* At each event of the watcher: it looks no more often than it would wait. */
@@ -144,11 +136,6 @@ static void look_beside(void)
 
 static void peers_readers_every_second(void)
 {
-	uint64_t old;
-
-	fm_space_lock(&old);
-	fm_signs_look();
-	fm_space_unlock(&old);
 	peers_readers_look();
 	if (!fm_peers_weary())
 		look_beside();
