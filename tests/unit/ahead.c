@@ -3,6 +3,7 @@
  * for. The reader is played; what is read ahead lands at once. */
 #include "unit.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,11 +66,15 @@ uint32_t played_even(const struct fm_file *f)
 
 #define SKIP 16 /* as in chunk.c */
 
+static bool full; /* no buffer */
+
 /* To the last page that is missing, or where SKIP in a row are not. */
 long played_read(struct fm_map *m, uint64_t i, uint64_t n, bool eager)
 {
 	uint64_t end = 0;
 
+	if (full)
+		return -EAGAIN;
 	i += m->pgoff;
 	(void)eager;
 	assert_true(chunks + 1 < CHUNKS);
@@ -449,6 +454,18 @@ static void said_none(void **state)
 	assert_int_equal(brought, 0);
 }
 
+/* Its end is what the reader comes to first. */
+static void down_without_a_buffer(void **state)
+{
+	for (uint64_t k = 512; k < 552; k++)
+		ahead[k] = 1;
+	full = true;
+	assert_int_equal(fm_fetch_chunk(map, 512, 1024, FM_CHUNK_DOWN), 0);
+	full = false;
+	assert_int_equal(fm_fetch_chunk(map, 512, 1024, FM_CHUNK_DOWN), 512);
+	assert_int_equal(brought, 512 - 40);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -461,6 +478,7 @@ int main(void)
 		cmocka_unit_test_setup(strided_on_a_disk, begin),
 		cmocka_unit_test_setup(strided_down_on_a_disk, begin),
 		cmocka_unit_test_setup(shared_out_in_order, begin),
+		cmocka_unit_test_setup(down_without_a_buffer, begin),
 		cmocka_unit_test_setup(cut_behind, begin),
 		cmocka_unit_test_setup(cut_elsewhere, begin),
 		cmocka_unit_test_setup(selected, begin),
