@@ -11,6 +11,7 @@
 #include "advise/advice_choice.h"
 #include "advise/streams.h"
 #include "base/types.h"
+#include "engine.h"
 
 #define MIB ((uintptr_t)1 << 20)
 /* More than memory, in 32 segments. The thread sanitizer has room for less, and
@@ -185,6 +186,25 @@ static void what_is_read_beside_a_row_is_in_vain(void **state)
 	assert_int_equal(areas.opinion.says, FM_ADVICE_RANDOM);
 }
 
+/* Part of it is the program's not to inherit, for a while. */
+static void parts_that_join_know_their_own(void **state)
+{
+	const size_t half = 16 * SEGMENT;
+	uint8_t was;
+
+	is_mapped(LEN);
+	fm_krange_said((void *)base, half, MADV_DONTFORK);
+	assert_true(fm_advised_update(&areas));
+	assert_int_equal(areas.n, 2);
+	was = areas.v[0].seg[10].advice;
+	assert_int_not_equal(was, FM_ADVICE_UNKNOWN);
+	fm_krange_said((void *)base, half, MADV_DOFORK);
+	assert_true(fm_advised_update(&areas));
+	assert_int_equal(areas.n, 1);
+	assert_int_equal(areas.v[0].seg[10].advice, was);
+	assert_int_equal(areas.v[0].seg[20].advice, FM_ADVICE_UNKNOWN);
+}
+
 FM_UNIT(advice_choice)
 {
 	const struct CMUnitTest tests[] = {
@@ -201,6 +221,7 @@ FM_UNIT(advice_choice)
 		cmocka_unit_test(a_child_finds_out_for_itself),
 		cmocka_unit_test(a_row_that_was_not_read_says_little),
 		cmocka_unit_test(what_is_read_beside_a_row_is_in_vain),
+		cmocka_unit_test(parts_that_join_know_their_own),
 	};
 
 	return cmocka_run_group_tests(tests, begin, NULL);
