@@ -42,7 +42,7 @@ static bool advised_make(struct fm_advised *a, const struct fm_krange *r)
 	return a->seg;
 }
 
-/* Is any of segment k of a in r, but not in old? */
+/* Is any of old's segment k in r, which has joined, but was not in old? */
 static bool is_of_another(const struct fm_advised *old,
 			  const struct fm_krange *r, unsigned k)
 {
@@ -67,12 +67,12 @@ static bool make_from(struct fm_advised *a, const struct fm_advised *old,
 		return false;
 	memcpy(a->seg, old->seg, old->n * sizeof(a->seg[0]));
 	for (unsigned k = 0; k < a->n; k++) {
-		const bool beyond = is_of_another(old, r, k);
+		const bool anothers = is_of_another(old, r, k);
 
-		if (!beyond && a->undone == r->undone)
+		if (!anothers && a->undone == r->undone)
 			continue;
 		a->seg[k].advice = FM_ADVICE_UNKNOWN;
-		a->seg[k].huge = r->huge && (beyond || a->seg[k].huge);
+		a->seg[k].huge = r->huge && (anothers || a->seg[k].huge);
 	}
 	a->undone = r->undone;
 	return true;

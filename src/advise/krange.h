@@ -41,7 +41,8 @@ struct fm_krange {
 	/* pieces of one entry share it; given by fm_krange_add */
 	uint32_t id;
 	uint32_t edit; /* a call that takes it away is under way */
-	/* another number: of a part what we had said has been undone since */
+	/* another number each time that what we had said of a part of it has
+	 * been undone: what advises says all of it anew then */
 	uint32_t undone;
 	int fd;        /* by which it was mapped; may be another's by now */
 	enum fm_server_reason why;

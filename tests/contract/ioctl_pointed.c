@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * C85p: a userfaultfd of the program's own is filled from pages of mappings
- * that have not been touched, and is asked to watch them.
+ * that have not been touched, and is asked to watch them. And an ioctl whose
+ * number has a size, but whose argument is a value, by a confined process.
  */
 #include "ct.h"
 
@@ -74,8 +75,9 @@ static void run(const char *what, int flags, int prot)
 	close(fd);
 }
 
-/* A filter that allows all: its argument is no address, and nobody's. */
-static void in_child(void)
+/* The filter allows all. What is not the device's says ENOTTY; looking at its
+ * argument as if it were an address would be a SIGSEGV. */
+static void say_of_a_value(void)
 {
 	struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	const struct sock_fprog filter = { 1, &all };
@@ -98,7 +100,7 @@ static void confined(void)
 	fflush(stdout);
 	pid = fork();
 	if (!pid)
-		in_child();
+		say_of_a_value();
 	waitpid(pid, &status, 0);
 	say("C85p ended with %d", status);
 }
