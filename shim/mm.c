@@ -439,6 +439,8 @@ FM_HOOK int munlockall(void)
 static int remap(bool raw, void *addr, size_t size, int prot, size_t pgoff,
 		 int flags)
 {
+	if (fm_krange_any())
+		fm_krange_one(addr, size);
 	if (!managed(addr, size))
 		return FM_PASS_VIA(raw, remap_file_pages, SYS_remap_file_pages,
 				   addr, size, prot, pgoff, flags);
@@ -449,8 +451,6 @@ static int remap(bool raw, void *addr, size_t size, int prot, size_t pgoff,
 int fm_do_remap_file_pages(bool raw, void *addr, size_t size, int prot,
 			   size_t pgoff, int flags)
 {
-	if (fm_krange_any())
-		fm_krange_one(addr, size);
 	return TAKES_PAGES(
 		FM_TAKES_RANGE(addr, size, fm_is_zero,
 			    remap(raw, addr, size, prot, pgoff, flags)));

@@ -266,7 +266,8 @@ void fm_krange_move_ends(const struct fm_krange_move *m, void *at);
 		at_;                                                       \
 	})
 
-/* [any] Before a call that wants one mapping: ours are not split by advice. */
+/* [any] Before a call that wants one mapping, once it is marked: ours are not
+ * split by advice, nor anew until the mark goes. */
 void fm_krange_one(const void *addr, size_t len);
 /* [any] What the program has done there: mprotect, madvise, or what keeps it
  * the kernel's (mlock, mseal, a protection key). */

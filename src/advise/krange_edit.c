@@ -156,9 +156,9 @@ void fm_krange_move_begins(struct fm_krange_move *m, void *old, size_t old_len,
 		m->old = (char *)old + keeps;
 		m->len = fm_page_up(old_len) - keeps;
 	}
-	if (!m->shrinks)
-		fm_krange_one(m->old, m->len);
 	m->edit = m->len ? fm_krange_edit(m->old, m->len) : 0;
+	if (m->edit && !m->shrinks) /* and nobody splits it any more */
+		fm_krange_one(m->old, m->len);
 	if (flags & MREMAP_FIXED) {
 		m->over = new_addr;
 		m->over_edit = fm_krange_edit(new_addr, new_len);

@@ -11,6 +11,7 @@
 
 #include "advise/advise.h"
 #include "base/alloc.h"
+#include "base/sys.h"
 #include "base/types.h"
 #include "engine.h"
 
@@ -483,6 +484,55 @@ static void a_list_has_all_of_it_while_others_cut(void **state)
 		pthread_join(t[k], NULL);
 }
 
+static void *advises(void *arg)
+{
+	struct fm_krange r;
+
+	while (!listed)
+		if (fm_krange_list(NULL, &r, 1) &&
+		    r.end - r.start > 2 * FM_PAGE)
+			fm_krange_advise(r.id, r.start + FM_PAGE,
+					 r.start + 2 * FM_PAGE, MADV_RANDOM);
+	return NULL;
+}
+
+#define MOVES 10000
+
+/* To the kernel, of which only one mapping grows or shrinks on its way. */
+static void what_moves_is_one_until_it_has_moved(void **state)
+{
+	const size_t half = 8 * FM_PAGE;
+	char *room = mmap(NULL, 2 * half, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const struct fm_krange r = { .start = (uintptr_t)room, .dev = 1,
+				     .end = (uintptr_t)room + half, .ino = 1 };
+	unsigned k = 0;
+	pthread_t t;
+	void *p;
+
+	fm_krange_add(&r);
+	listed = false;
+	assert_int_equal(pthread_create(&t, NULL, advises, NULL), 0);
+	do {
+		const size_t was = k ? half - (~k & 1) * FM_PAGE : half;
+		const size_t len = half - (k & 1) * FM_PAGE;
+		char *from = room + (k & 1) * half;
+		char *to = room + (~k & 1) * half;
+		struct fm_krange_move m;
+
+		fm_krange_move_begins(&m, from, was, len,
+				      MREMAP_MAYMOVE | MREMAP_FIXED, to);
+		p = (void *)fm_sys5(SYS_mremap, from, was, len,
+				    MREMAP_MAYMOVE | MREMAP_FIXED, to);
+		fm_krange_move_ends(&m, p);
+	} while (!fm_is_err(p) && ++k < MOVES);
+	listed = true;
+	pthread_join(t, NULL);
+	assert_int_equal(k, MOVES);
+	fm_krange_forget((uintptr_t)room, (uintptr_t)room + 2 * half);
+	munmap(room, 2 * half);
+}
+
 static void no_more_is_copied_than_has_room(void **state)
 {
 	struct fm_krange r[3] = { { .ino = 0 } };
@@ -553,6 +603,8 @@ FM_UNIT(krange)
 		cmocka_unit_test_setup(another_number_is_another_mapping,
 				       again),
 		cmocka_unit_test_setup(a_list_has_all_of_it_while_others_cut,
+				       again),
+		cmocka_unit_test_setup(what_moves_is_one_until_it_has_moved,
 				       again),
 		cmocka_unit_test_setup(no_more_is_copied_than_has_room, again),
 		cmocka_unit_test_setup(who_ends_in_a_call_is_not_waited_for,
