@@ -283,15 +283,16 @@ void fm_before_less(void)
  * what to allow while somebody may still read it. Who is about to confine
  * itself is asked before: it may not ask any more. Who may make no call but
  * read, write and exit (strict) is given the kernel's mappings, and what is
- * mapped from then on is the kernel's. True: it is the engine's process, and no
- * child of vfork. */
+ * mapped from then on is the kernel's; but a thread that has a filter is
+ * refused that. True: it is the engine's process, and no child of vfork. */
 static bool confine(const void *filter, enum fm_filter kind)
 {
 	const bool mine = fm_whoami() == FM_ME;
 
 	if (mine) {
 		fm_fork_fill();
-		if (kind == FM_FILTER_STRICT && fm_active())
+		if (kind == FM_FILTER_STRICT && fm_active() &&
+		    !fm_sys2(SYS_prctl, PR_GET_SECCOMP, 0))
 			fm_demote_range(NULL, PTRDIFF_MAX, FM_WHY_STRICT);
 		fm_filtered(1, kind);
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* all ours */
-/* K44: a child of vfork limits and confines itself, and a filter for all
- * threads is refused for the sake of one: the program goes on as before. */
+/* K44: a child of vfork limits and confines itself, a filter for all threads is
+ * refused for the sake of one, and that one, which has a filter, may not be
+ * strict: the program goes on as before. */
 /* timeout: 60 */
 #include "ct.h"
 
@@ -50,6 +51,11 @@ static void *of_another_mind(void *arg)
 	ct_raw(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, (long)&program, 0);
 	if (write(p[1], &c, 1) != 1 || read(p[2], &c, 1) != 1)
 		return arg;
+	say_rc("K44 strict, too, by prctl",
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT));
+	say_rc("K44 strict, too", (int)syscall(SYS_seccomp,
+					       SECCOMP_SET_MODE_STRICT, 0,
+					       NULL));
 	return NULL;
 }
 
