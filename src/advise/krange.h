@@ -36,6 +36,9 @@ struct fm_krange {
 	dev_t dev;
 	ino_t ino;
 	uint64_t pgoff;
+	/* bytes of the file that are no holes, when it was mapped;
+	 * UINT64_MAX: not known */
+	uint64_t written;
 	const struct fm_policy *policy;
 	uint64_t since_ms;
 	/* pieces of one entry share it; given by fm_krange_add */
@@ -85,6 +88,8 @@ int fm_krange_all(const struct fm_file_id *file, struct fm_krange_all *ret);
 /* [any] Of all of them, together; of those that are pinned, but for what lies
  * in [start, end). */
 uint64_t fm_krange_bytes(void);
+/* [any] What may be in use of that: of each file once, and no holes. */
+uint64_t fm_krange_in_use(void);
 uint64_t fm_krange_pinned_beside(uintptr_t start, uintptr_t end);
 /* [any] What the kernel serves in [start, end) is pinned, or not any more: 0;
  * -ENOMEM or -EPERM: more may not be locked (RLIMIT_MEMLOCK), or lies in too

@@ -88,7 +88,7 @@ static uint64_t look_at_written(const struct fm_mmap_request *q)
 
 /* These have to be read, or kept. One look is the answer to all that ask for
  * this mapping, and to who maps the file over and over for a while. */
-static uint64_t written_bytes(const struct fm_mmap_request *q)
+uint64_t fm_at_map_written(const struct fm_mmap_request *q)
 {
 	const uint64_t size = (uint64_t)q->st.st_size, from = fm_now_ns();
 	struct fm_maps *m;
@@ -141,8 +141,8 @@ static void of_start(const struct fm_mmap_request *q, struct fm_cost_facts *c)
 	if (!fm_life_running() && at_map_is_open(q->policy) &&
 	    is_whole(size, off, q->len) &&
 	    !(q->maywrite && is_to_grow(&q->st, off, q->len)))
-		c->start = start_costs(q, fm_least(q->len, written_bytes(q)) +
-						  fm_krange_bytes());
+		c->start = start_costs(q, fm_krange_bytes() +
+				fm_least(q->len, fm_at_map_written(q)));
 }
 
 static void of_maps(const struct fm_mmap_request *q, struct fm_cost_facts *c)
@@ -283,7 +283,7 @@ static void of_memory(const struct fm_mmap_request *q, struct fm_cost_facts *c)
 
 	if (!may_only_fit(q))
 		return;
-	size = written_bytes(q);
+	size = fm_at_map_written(q);
 	left = fm_memory_left_lately();
 	others = engines();
 	if (left == UINT64_MAX || size < others)
@@ -292,7 +292,7 @@ static void of_memory(const struct fm_mmap_request *q, struct fm_cost_facts *c)
 	c->cache = fm_least(fm_cache_bytes(&fm_settings()->cache),
 			    c->memory / 2);
 	c->engines = size + others;
-	c->all = c->engines + fm_krange_bytes();
+	c->all = c->engines + fm_krange_in_use();
 	if (!fm_cost_fits(c))
 		c->memory = UINT64_MAX;
 }

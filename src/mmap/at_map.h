@@ -8,6 +8,8 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 #include "base/reason.h"
 
 struct fm_mmap_request;
@@ -15,3 +17,5 @@ struct fm_mmap_request;
 /* [plain] Under the space lock. FM_WHY_NONE: the engine may have it. Otherwise
  * the term that decided. */
 enum fm_server_reason fm_at_map(const struct fm_mmap_request *q);
+/* [plain] Under the space lock: bytes of the file that are no holes. */
+uint64_t fm_at_map_written(const struct fm_mmap_request *q);

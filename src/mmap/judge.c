@@ -198,7 +198,7 @@ static struct fm_cost_facts judge_facts_of(const struct look *l,
 {
 	struct fm_cost_facts c = {
 		.engines = l->engines,
-		.all = l->engines + fm_krange_bytes(),
+		.all = l->engines + fm_krange_in_use(),
 		.cache = back && fm_mem_monitor_grown() ?
 				 fm_mem_monitor_target() :
 				 fm_mem_monitor_most(),

@@ -614,6 +614,7 @@ static void note_range(const struct fm_mmap_request *q, void *p)
 		.dev = q->st.st_dev,
 		.ino = q->st.st_ino,
 		.pgoff = (uint64_t)q->off >> FM_PAGE_SHIFT,
+		.written = q->written,
 		.policy = q->policy,
 		.fd = q->fd,
 		.why = q->left,
@@ -696,7 +697,7 @@ static void *mmap_request(void *addr, size_t len, int prot, int flags, int fd,
 		.fd = fd, .off = off,
 		.shared = (flags & MAP_TYPE) != MAP_PRIVATE,
 		.populate = flags & MAP_POPULATE,
-		.count = 1,
+		.count = 1, .written = UINT64_MAX,
 		.asked = asked,
 	};
 	struct fm_file *known;

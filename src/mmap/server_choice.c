@@ -222,5 +222,7 @@ enum fm_server fm_server_for(struct fm_mmap_request *q, struct fm_file *known)
 	if (!q->left && !known && has_other_policy(q))
 		q->left = q->policy && q->policy->engage ? unwanted(q, known) :
 							   FM_WHY_DENIED;
+	if (q->left && q->policy && q->len >= q->policy->min_size)
+		q->written = fm_at_map_written(q);
 	return q->left ? FM_SERVER_KERNEL : FM_SERVER_ENGINE;
 }

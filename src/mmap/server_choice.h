@@ -25,6 +25,7 @@ struct fm_mmap_request {
 	const char *source; /* where its bytes come from, or NULL: the file */
 	/* why the kernel serves a file that we know of */
 	enum fm_server_reason left;
+	uint64_t written; /* of it that is no hole; UINT64_MAX: not known */
 	bool shared, populate, maywrite;
 	bool asked; /* by fastmap_map: the engine's if it may be */
 	bool cut;  /* memory laid down ahead: as it is to be */

@@ -232,6 +232,7 @@ void fm_kmap_laid(struct fm_file *f, const struct fm_kmap *k)
 		.dev = f->dev,
 		.ino = f->ino,
 		.pgoff = (uint64_t)k->off >> FM_PAGE_SHIFT,
+		.written = (uint64_t)atomic_load(&f->size),
 		.policy = f->policy,
 		.fd = k->fd,
 		.why = FM_WHY_HANDED,

@@ -57,6 +57,16 @@ static char *at(unsigned page)
 	return base + page * FM_PAGE;
 }
 
+static void add_written(unsigned first, unsigned n, ino_t ino, uint64_t written)
+{
+	const struct fm_krange r = { .start = (uintptr_t)at(first),
+				     .end = (uintptr_t)at(first + n),
+				     .dev = 1, .ino = ino,
+				     .written = written * FM_PAGE };
+
+	fm_krange_add(&r);
+}
+
 static void add(unsigned first, unsigned n, ino_t ino, uint64_t pgoff)
 {
 	const struct fm_krange r = { .start = (uintptr_t)at(first),
@@ -584,6 +594,33 @@ static void each_of_many_calls_is_waited_for(void **state)
 	assert_true(fm_counted_calls_wait(0));
 }
 
+/* Files 7 twice, 8 all holes, 9 in part, and 10 that has grown since. */
+static void no_holes_are_in_use_and_each_file_is_once(void **state)
+{
+	assert_int_equal(fm_krange_in_use(), 0);
+	add_written(0, 20, 7, 20);
+	add_written(30, 20, 7, 20);
+	add_written(60, 20, 8, 0);
+	add_written(90, 20, 9, 5);
+	add_written(120, 4, 10, 4);
+	add_written(130, 6, 10, 6);
+	assert_int_equal(fm_krange_bytes(), 90 * FM_PAGE);
+	assert_int_equal(fm_krange_in_use(), (20 + 5 + 6) * FM_PAGE);
+}
+
+static void where_holes_are_not_known_all_is_in_use(void **state)
+{
+	add_written(0, 20, 7, UINT64_MAX / FM_PAGE);
+	assert_int_equal(fm_krange_in_use(), 20 * FM_PAGE);
+}
+
+static void each_of_many_files_is_in_use(void **state)
+{
+	for (unsigned i = 0; i < PAGES; i++)
+		add_written(i, 1, i + 1, 1);
+	assert_int_equal(fm_krange_in_use(), PAGES * FM_PAGE);
+}
+
 FM_UNIT(krange)
 {
 	const struct CMUnitTest tests[] = {
@@ -611,6 +648,11 @@ FM_UNIT(krange)
 				       again),
 		cmocka_unit_test_setup(each_of_many_calls_is_waited_for,
 				       again),
+		cmocka_unit_test_setup(
+			no_holes_are_in_use_and_each_file_is_once, again),
+		cmocka_unit_test_setup(where_holes_are_not_known_all_is_in_use,
+				       again),
+		cmocka_unit_test_setup(each_of_many_files_is_in_use, again),
 	};
 
 	return cmocka_run_group_tests(tests, begin, NULL);
