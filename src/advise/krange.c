@@ -119,25 +119,6 @@ void fm_kranges_remove(unsigned i, unsigned n)
 	atomic_store(&fm_kranges, all - n);
 }
 
-void fm_kranges_split(uintptr_t at)
-{
-	unsigned i = fm_kranges_from(at);
-	struct fm_krange upper;
-
-	if (i == krange_count() || v[i].start >= at)
-		return;
-	if (krange_count() == FM_KRANGES) { /* no room for two */
-		fm_kranges_incomplete();
-		fm_kranges_remove(i, 1);
-		return;
-	}
-	upper = v[i];
-	upper.start = at;
-	upper.pgoff += (at - v[i].start) >> FM_PAGE_SHIFT;
-	v[i].end = at;
-	kranges_insert(i + 1, &upper);
-}
-
 static bool krange_continues(const struct fm_krange *a,
 			     const struct fm_krange *b)
 {
@@ -164,12 +145,67 @@ void fm_kranges_join(unsigned i, unsigned j)
 	}
 }
 
+/* Are they one but for what the program has said of them? */
+static bool differ_by_words(const struct fm_krange *a,
+			    const struct fm_krange *b)
+{
+	struct fm_krange alike = *b;
+
+	alike.said = a->said;
+	return krange_continues(a, &alike);
+}
+
+/* The table is full: of the longest row of entries that differ only by what the
+ * program has said it is not known any more, until that is said of all of it,
+ * or it goes. */
+static void make_room(void)
+{
+	unsigned at = 0, most = 0;
+
+	for (unsigned i = 0, n; i < krange_count(); i += n + 1) {
+		for (n = 0; i + n + 1 < krange_count() &&
+			    differ_by_words(&v[i + n], &v[i + n + 1]); n++)
+			;
+		if (n > most)
+			most = n, at = i;
+	}
+	for (unsigned k = at; most && k <= at + most; k++)
+		v[k].said = FM_SAID_SEVERAL;
+	fm_kranges_join(at, at + most);
+}
+
+static void krange_split(uintptr_t at)
+{
+	unsigned i = fm_kranges_from(at);
+	struct fm_krange upper;
+
+	if (i == krange_count() || v[i].start >= at)
+		return;
+	if (krange_count() == FM_KRANGES) { /* no room for two */
+		fm_kranges_incomplete();
+		fm_kranges_remove(i, 1);
+		return;
+	}
+	upper = v[i];
+	upper.start = at;
+	upper.pgoff += (at - v[i].start) >> FM_PAGE_SHIFT;
+	v[i].end = at;
+	kranges_insert(i + 1, &upper);
+}
+
+void fm_kranges_cut(uintptr_t start, uintptr_t end)
+{
+	if (krange_count() > FM_KRANGES - 2)
+		make_room();
+	krange_split(start);
+	krange_split(end);
+}
+
 static void clear(uintptr_t start, uintptr_t end)
 {
 	unsigned i, n = 0;
 
-	fm_kranges_split(start);
-	fm_kranges_split(end);
+	fm_kranges_cut(start, end);
 	for (i = fm_kranges_from(start);
 	     i + n < krange_count() && v[i + n].start < end; n++)
 		;

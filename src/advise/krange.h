@@ -31,6 +31,9 @@ struct fm_policy;
 /* More are not entered (fm_krange_complete). */
 #define FM_KRANGES 4096
 
+/* As what the program has `said`: of its parts this and that. */
+#define FM_SAID_SEVERAL 0xff /* size: no advice */
+
 struct fm_krange {
 	uintptr_t start, end;
 	dev_t dev;

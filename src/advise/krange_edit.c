@@ -42,8 +42,7 @@ static void edit_locked(const void *addr, size_t len,
 	unsigned i, first;
 
 	fm_kranges_change();
-	fm_kranges_split(s.start);
-	fm_kranges_split(s.end);
+	fm_kranges_cut(s.start, s.end);
 	first = fm_kranges_from(s.start);
 	for (i = first; i < krange_edit_count() && v[i].start < s.end; i++)
 		fn(&v[i], arg);

@@ -18,8 +18,8 @@ void fm_kranges_change(void);
 void fm_kranges_changed(void);
 /* Within them: */
 void fm_kranges_remove(unsigned i, unsigned n);
-/* So that none reaches over `at`. */
-void fm_kranges_split(uintptr_t at);
+/* So that none reaches over either. */
+void fm_kranges_cut(uintptr_t start, uintptr_t end);
 /* What is one but for its borders becomes one, from number i to j. */
 void fm_kranges_join(unsigned i, unsigned j);
 uint32_t fm_kranges_new_id(void);

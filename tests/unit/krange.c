@@ -303,6 +303,43 @@ static void normal_for_a_part_is_nothing_new(void **state)
 	assert_int_equal(fm_krange_list(NULL, r, 4), 3);
 }
 
+/* More parts than the table holds: it is not known of each, until all is
+ * said of, or it goes. */
+static void more_words_than_room_are_forgotten_together(void **state)
+{
+	const size_t len = (2 * FM_KRANGES + 2) * FM_PAGE;
+	char *room = mmap(NULL, len, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct fm_krange r = { .start = (uintptr_t)room, .dev = 1, .ino = 1,
+			       .end = (uintptr_t)room + len }, was;
+	const int said = MADV_RANDOM;
+	uint32_t edit;
+
+	fm_krange_add(&r);
+	assert_int_equal(fm_krange_list(NULL, &was, 1), 1);
+	for (size_t at = FM_PAGE; at < len; at += 2 * FM_PAGE)
+		fm_krange_said(room + at, FM_PAGE, said);
+	assert_true(fm_krange_complete());
+	assert_int_equal(fm_krange_bytes(), len);
+	assert_int_equal(fm_krange_list(NULL, &r, 1), 1);
+	assert_int_equal(r.id, was.id);
+	assert_int_equal(r.said, FM_SAID_SEVERAL);
+	assert_int_equal(fm_krange_advise(was.id, r.start, r.end, said),
+			 -ESTALE);
+	fm_krange_said(room, len, MADV_NORMAL);
+	assert_int_equal(fm_krange_list(NULL, &r, 1), 1);
+	assert_int_equal(r.end - r.start, len);
+	assert_int_equal(r.said, MADV_NORMAL);
+	assert_int_equal(fm_krange_advise(was.id, r.start, r.end, said), 0);
+	for (size_t at = FM_PAGE; at < len; at += 2 * FM_PAGE)
+		fm_krange_said(room + at, FM_PAGE, said);
+	edit = fm_krange_edit(room, len);
+	munmap(room, len);
+	fm_krange_edit_ends(edit, room, len, true);
+	assert_false(fm_krange_any());
+	assert_true(fm_krange_complete());
+}
+
 /* In any order, whatever of it we have advised: natively one mapping, too. */
 static void what_is_taken_back_is_one_again(void **state)
 {
@@ -624,6 +661,8 @@ static void each_of_many_files_is_in_use(void **state)
 FM_UNIT(krange)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(
+			more_words_than_room_are_forgotten_together, again),
 		cmocka_unit_test_setup(it_says_when_it_is_not_complete, again),
 		cmocka_unit_test_setup(it_says_what_a_row_for_each_page_says,
 				       again),
