@@ -16,5 +16,9 @@ bool fm_ioctl_is_clone(unsigned long req);
 int fm_ioctl_clone(const struct fm_ioctl *c, void *arg);
 bool fm_ioctl_is_space(unsigned long req);
 int fm_ioctl_space(const struct fm_ioctl *c, void *arg);
+/* io_pointed.c: before the request, what arg points to is the kernel's, or
+ * stays in memory until fm_unpin. */
+struct fm_pin;
+void fm_ioctl_pointed(unsigned long req, const char *arg, struct fm_pin *pin);
 /* The next ioctl, no guard. */
 int fm_pass_ioctl(const struct fm_ioctl *c, void *arg);

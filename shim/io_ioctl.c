@@ -15,7 +15,7 @@
  *    says nothing: the kernel gets the mapping, for good;
  *  - of a device or socket whose number has a size: pinned, since drivers may
  *    keep the address.
- * What any word of it is an address of, in a mapping, becomes the kernel's.
+ * What it points to: io_pointed.c.
  */
 #include "guard.h"
 
@@ -283,29 +283,6 @@ FM_SLOW int ioctl_slow(const struct fm_ioctl *c, void *arg)
 	return fm_pass_ioctl(c, arg);
 }
 
-/* The kernel uses what an argument points to without being told here how long,
- * at once or for as long as the descriptor lives: the source of UFFDIO_COPY, a
- * guest's memory, what a device reads. */
-static void give_pointed(unsigned long req, const char *arg)
-{
-	const size_t size = _IOC_SIZE(req) & ~7ul;
-	uint64_t words[64];
-
-	/* a confined process has no read that can fail */
-	if (!fm_looks() || !(_IOC_DIR(req) & _IOC_WRITE) || fixed_of(req) ||
-	    fm_sys_confined())
-		return;
-	for (size_t at = 0; at < size; at += sizeof(words)) {
-		const size_t n = size - at < sizeof(words) ? size - at :
-							     sizeof(words);
-
-		if (!fm_user_read(words, arg + at, n))
-			return;
-		for (size_t i = 0; i < n / 8; i++)
-			fm_demote_touched((void *)(uintptr_t)words[i], 1, why);
-	}
-}
-
 /* A file that may not be changed any more, or only grow, refuses stores, or
  * writes of what has been stored before, each file system in its own way: the
  * kernel knows. */
@@ -324,6 +301,8 @@ static void leave_for_flags(int fd, unsigned long req)
 int fm_do_ioctl(bool raw, int fd, unsigned long req, void *arg)
 {
 	const struct fm_ioctl c = { raw, fd, req };
+	struct fm_pin pin = FM_PIN_INIT;
+	int r;
 
 	if (req == FIDEDUPERANGE && fm_touches(arg, 1))
 		return deduplicated(&c, arg);
@@ -335,10 +314,11 @@ int fm_do_ioctl(bool raw, int fd, unsigned long req, void *arg)
 	if (fm_looks() && req == FS_IOC_FIEMAP && fm_see(fd, 0, 0) < 0)
 		return -1;
 	leave_for_flags(fd, req);
-	give_pointed(req, arg);
-	if (fm_touches(arg, 1))
-		return ioctl_slow(&c, arg);
-	return fm_pass_ioctl(&c, arg);
+	if (fm_looks() && !fixed_of(req))
+		fm_ioctl_pointed(req, arg, &pin);
+	r = fm_touches(arg, 1) ? ioctl_slow(&c, arg) : fm_pass_ioctl(&c, arg);
+	fm_unpin(&pin);
+	return r;
 }
 
 FM_HOOK int ioctl(int fd, unsigned long req, ...)
