@@ -279,38 +279,54 @@ void fm_before_less(void)
 
 /* ---- sandboxes -------------------------------------------------------- */
 
-/* A filter that kills on what the fault path calls is beyond our power; say
- * what to allow while somebody may still read it. Who is about to confine
- * itself is asked before: it may not ask any more. Who may make no call but
- * read, write and exit (strict) is given the kernel's mappings, and what is
- * mapped from then on is the kernel's; but a thread that has a filter is
- * refused that. True: it is the engine's process, and no child of vfork. */
-static bool confine(const void *filter, enum fm_filter kind)
-{
-	const bool mine = fm_whoami() == FM_ME;
+/* What a call of seccomp does, if the kernel accepts it. `mine`: in the
+ * engine's process, not in a child of vfork. */
+struct confining {
+	enum fm_filter kind;
+	bool mine;
+};
 
-	if (mine) {
-		fm_fork_fill();
-		if (kind == FM_FILTER_STRICT && fm_active() &&
-		    !fm_sys2(SYS_prctl, PR_GET_SECCOMP, 0))
-			fm_demote_range(NULL, PTRDIFF_MAX, FM_WHY_STRICT);
-		fm_filtered(1, kind);
-	}
-	if (mine && filter && fm_active())
+/* Would the kernel bring pages in for that thread, but not we? A thread that
+ * has a filter is refused the strict mode; and may not be allowed to look. */
+static bool shuts_out(const void *filter, enum fm_filter kind)
+{
+	if (kind == FM_FILTER_STRICT)
+		return fm_active() && !fm_sys2(SYS_prctl, PR_GET_SECCOMP, 0);
+	return (fm_active() || fm_sys_may_ask()) && fm_filter_refuses(filter);
+}
+
+/* Who is about to confine itself is asked before: it may not ask any more. Who
+ * could not make the calls of a fault then is given the kernel's mappings, and
+ * what is mapped from then on is the kernel's. */
+static struct confining confine(const void *filter, enum fm_filter kind)
+{
+	struct confining c = { kind, fm_whoami() == FM_ME };
+	bool shut;
+
+	if (!c.mine)
+		return c;
+	fm_fork_fill();
+	shut = shuts_out(filter, kind);
+	if (shut && fm_active()) {
+		fm_demote_range(NULL, PTRDIFF_MAX, FM_WHY_STRICT);
 		fm_log(FM_LOG_INFO,
 		       "seccomp: mapped files need ioctl, io_uring_enter, "
 		       "pread64, pwrite64, futex, madvise, mmap, munmap, "
 		       "mprotect, sched_yield, fstat, "
 		       "rt_sigprocmask, rt_sigreturn, getpid, gettid, "
 		       "clock_gettime");
-	return mine;
+	}
+	if (shut && kind == FM_FILTER_ONE)
+		c.kind = FM_FILTER_STRICT;
+	fm_filtered(1, c.kind);
+	return c;
 }
 
 /* A mere try, as libseccomp's, or a thread of another mind. */
-static void confined(bool mine, bool failed, enum fm_filter kind)
+static void confined(const struct confining *c, bool failed)
 {
-	if (mine && failed)
-		fm_filtered(-1, kind);
+	if (c->mine && failed)
+		fm_filtered(-1, c->kind);
 }
 
 /* With TSYNC and without a listener, whose descriptor would be the answer, a
@@ -324,15 +340,15 @@ long fm_syscall_seccomp(long op, unsigned long flags, long args)
 			FM_FILTER_STRICT : /* else a try, which is refused */
 		flags & SECCOMP_FILTER_FLAG_TSYNC ? FM_FILTER_ALL :
 						    FM_FILTER_ONE;
-	bool mine;
+	struct confining c;
 	long r;
 
 	fm_hand_seccomp(op, args);
 	if (op > 1) /* neither a mode nor a filter */
 		return fm_result(fm_sys3(SYS_seccomp, op, flags, args));
-	mine = confine((void *)args, kind);
+	c = confine((void *)args, kind);
 	r = fm_sys3(SYS_seccomp, op, flags, args);
-	confined(mine, r < 0 || (r && how == SECCOMP_FILTER_FLAG_TSYNC), kind);
+	confined(&c, r < 0 || (r && how == SECCOMP_FILTER_FLAG_TSYNC));
 	return fm_result(r);
 }
 
@@ -340,7 +356,7 @@ int fm_do_prctl(bool raw, int option, const unsigned long a[4])
 {
 	const enum fm_filter kind = a[0] == SECCOMP_MODE_STRICT ?
 					    FM_FILTER_STRICT : FM_FILTER_ONE;
-	bool mine;
+	struct confining c;
 	int r;
 
 	if (option == PR_SET_MEMORY_MERGE && fm_on() && !a[1] && !a[2] && !a[3])
@@ -355,9 +371,9 @@ int fm_do_prctl(bool raw, int option, const unsigned long a[4])
 	}
 	if (a[0] == SECCOMP_MODE_FILTER)
 		fm_hand_seccomp(SECCOMP_SET_MODE_FILTER, (long)a[1]);
-	mine = confine((void *)a[1], kind);
+	c = confine((void *)a[1], kind);
 	r = FM_PASS_VIA(raw, prctl, SYS_prctl, option, a[0], a[1], a[2], a[3]);
-	confined(mine, r < 0, kind);
+	confined(&c, r < 0);
 	return r;
 }
 

@@ -304,6 +304,9 @@ bool fm_gets_orphans(void);
 /* Before a call after which this process may not open what it could open: it
  * becomes another user, leaves its root, or is confined. */
 void fm_before_less(void);
+/* filtered.c: would the filter, a struct sock_fprog, refuse what a fault calls,
+ * by an error or death? */
+bool fm_filter_refuses(const void *filter);
 long fm_syscall_seccomp(long op, unsigned long flags, long args);
 /* Around what makes a copy of the process. */
 void fm_fork_begin(void);

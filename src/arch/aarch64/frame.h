@@ -10,6 +10,7 @@
 
 #define FM_ARCH_ELF EM_AARCH64 /* e_machine of a program for it */
 #define FM_ARCH_LIBC "GLIBC_2.17" /* the first version of its names */
+#define FM_ARCH_AUDIT AUDIT_ARCH_AARCH64 /* as filters of seccomp see it */
 #define FM_ARCH_USER_END ((uintptr_t)1 << 48) /* ABI: of addresses */
 #define FM_ARCH_RED_ZONE 0 /* ABI: bytes below the stack that are in use */
 #define FM_ARCH_WNR (1u << 6) /* ABI: of a data abort's syndrome: a store */

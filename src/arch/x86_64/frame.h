@@ -9,6 +9,7 @@
 
 #define FM_ARCH_ELF EM_X86_64 /* e_machine of a program for it */
 #define FM_ARCH_LIBC "GLIBC_2.2.5" /* the first version of its names */
+#define FM_ARCH_AUDIT AUDIT_ARCH_X86_64 /* as filters of seccomp see it */
 #define FM_ARCH_USER_END (((uintptr_t)1 << 47) - 4096) /* ABI: of addresses */
 #define FM_ARCH_RED_ZONE 128 /* ABI: bytes below the stack that are in use */
 #define FM_ARCH_WRITE 2	     /* ABI: of a page fault's error code */
