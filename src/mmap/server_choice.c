@@ -2,6 +2,7 @@
 #include "server_choice.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 
 #include "at_map.h"
@@ -52,14 +53,20 @@ static bool odd_kind(const struct fm_mmap_request *q)
  * What is sealed against stores, or can be, by any process that has it: the
  * kernel refuses our write-back then, and allows the seal, since it knows of no
  * mapping that stores. Only file systems in memory have seals (-EINVAL on
- * others), and those have no device.
+ * others), and those have no device. One of them has larger pages than ours,
+ * and no write(2).
  */
-static bool sealable(const struct fm_mmap_request *q)
+static enum fm_server_reason in_memory(const struct fm_mmap_request *q)
 {
 	int seals = !fm_sys_no_disk(q->st.st_dev) ? -EINVAL :
 		(int)fm_sys3(SYS_fcntl, q->fd, F_GET_SEALS, 0);
 
-	return seals != -EINVAL && seals != F_SEAL_SEAL;
+	if (seals == -EINVAL)
+		return FM_WHY_NONE;
+	if (seals != F_SEAL_SEAL)
+		return FM_WHY_SEALS;
+	return fm_sys_fs_type(q->fd) == HUGETLBFS_MAGIC ? FM_WHY_HUGE :
+							  FM_WHY_NONE;
 }
 
 /* Whatever it costs, and whoever else has it. */
@@ -110,9 +117,9 @@ bool fm_mmap_candidate(struct fm_mmap_request *q, struct fm_file **ret_known)
 		fm_seen_fd_note(q->fd, &q->st, NULL, NULL);
 	else if (!q->policy->engage)
 		q->left = FM_WHY_NOT_ENGAGED;
-	else if (sealable(q))
-		q->left = FM_WHY_SEALS;
-	if (q->left == FM_WHY_SEALS)
+	else
+		q->left = in_memory(q);
+	if (q->left == FM_WHY_SEALS || q->left == FM_WHY_HUGE)
 		q->policy = NULL; /* it is memory: no advice either */
 	if (q->policy || q->left)
 		fm_serve_seen(&q->st, q->fd);
