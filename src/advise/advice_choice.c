@@ -345,6 +345,7 @@ static void after_look(struct fm_advised_all *all,
 	fm_streams_behind(all->bytes, left);
 	fm_folios_turn();
 	fm_say_huge(all);
+	fm_pieces_next_look(&all->pieces);
 	all->look = (struct fm_look){ 0 };
 }
 

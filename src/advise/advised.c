@@ -205,25 +205,48 @@ static void touched_in_row(struct fm_advised *a, uintptr_t start, uintptr_t end)
 	}
 }
 
+/* Each of its pages is a read, and its reader waits for the next one: as it has
+ * grown since the last look. Twice as many as it has come through are worth
+ * asking for; a touch here or there has no third. */
+static void ask_for_more(struct fm_piece *p, const struct fm_advised *a)
+{
+	const uintptr_t come = p->end - p->from;
+	const uintptr_t start = p->asked > p->end ? p->asked : p->end;
+	const uintptr_t end = fm_least(p->end + 2 * come, a->end);
+
+	if (p->looks < 2 || come <= 2 * FM_PAGE || start >= end)
+		return;
+	fm_streams_slow(a->id, start, end);
+	p->asked = end;
+}
+
+static void touched_row(struct fm_advised_all *all, struct fm_advised *a,
+			uintptr_t end)
+{
+	struct fm_piece *p = fm_piece_last(&all->pieces);
+	const uintptr_t start = p->start > a->start ? p->start : a->start;
+	const struct fm_segment *s = &a->seg[(start - a->base) / a->segment];
+	const bool slow = s->advice == FM_ADVICE_RANDOM;
+
+	end = fm_least(end, a->end);
+	look_at_row(&all->look, s, (end - start) >> FM_PAGE_SHIFT);
+	fm_streams_touched(&(struct fm_row){ a->id, start, end, slow });
+	touched_in_row(a, start, end);
+	if (slow)
+		ask_for_more(p, a);
+}
+
 void fm_advised_touched(struct fm_advised_all *all, uintptr_t start,
 			uintptr_t end)
 {
-	const uint64_t pages = (end - start) >> FM_PAGE_SHIFT;
 	struct fm_advised *a = fm_advised_at(all, start);
-	struct fm_segment *s;
 
 	if (!a)
 		return;
-	s = &a->seg[(start - a->base) / a->segment];
 	fm_count(&fm_advise_counts.touches, 1);
-	all->look.faults += pages / 16 + 1;
-	if (fm_piece_single(&all->pieces, start, end)) {
-		touched_once(all, s);
-		return;
-	}
-	end = end < a->end ? end : a->end;
-	look_at_row(&all->look, s, pages);
-	fm_streams_touched(&(struct fm_row){ a->id, start, end,
-					     s->advice == FM_ADVICE_RANDOM });
-	touched_in_row(a, start, end);
+	all->look.faults += ((end - start) >> FM_PAGE_SHIFT) / 16 + 1;
+	if (fm_piece_single(&all->pieces, start, end))
+		touched_once(all, &a->seg[(start - a->base) / a->segment]);
+	else
+		touched_row(all, a, end);
 }

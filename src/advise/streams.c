@@ -24,6 +24,11 @@ struct fm_streams_counts fm_streams_counts;
 static struct fm_stream_set set; /* pages are of the address space */
 static struct fm_seen rows[ROWS]; /* of this look */
 static unsigned n_rows;
+static struct slow_row {
+	uint32_t id;
+	struct fm_fetch_run next;
+} slow[ROWS]; /* of this look */
+static unsigned n_slow;
 
 /* ---- which there are --------------------------------------------------- */
 
@@ -105,6 +110,12 @@ void fm_streams_touched(const struct fm_row *r)
 	note_row(&e);
 }
 
+void fm_streams_slow(uint32_t id, uintptr_t start, uintptr_t end)
+{
+	if (n_slow < ROWS)
+		slow[n_slow++] = (struct slow_row){ id, { start, end } };
+}
+
 /* Which way they went is known at its end. */
 static void end_look(void)
 {
@@ -122,7 +133,7 @@ static void end_look(void)
 void fm_streams_over(void)
 {
 	fm_streams_clear(&set);
-	n_rows = 0;
+	n_rows = n_slow = 0;
 }
 
 /* ---- what they will want ----------------------------------------------- */
@@ -275,6 +286,32 @@ static void read_ahead(struct fm_stream *s, size_t most, uint64_t look_ms,
 	s->edge = (int64_t)(f.down ? r.end : r.start) >> FM_PAGE_SHIFT;
 	s->edge -= f.down;
 	atomic_fetch_add(&fm_streams_counts.bytes, f.asked);
+}
+
+/* No further than keeps the device busy. */
+static void read_slow(const struct slow_row *w, size_t most, uint64_t look_ms)
+{
+	struct fm_fetch_run r = w->next;
+	struct fm_krange in;
+	struct fm_fetch f;
+
+	if (!fm_krange_first(r.start, r.end, &in) || in.id != w->id)
+		return;
+	fm_fetch_begin(&f, -1, in.dev, false);
+	f.until_ms = until_ms;
+	most = fm_least(most, streams_pieces(&f, in.dev, look_ms) * f.piece);
+	r.end = fm_least(r.end, r.start + most);
+	if (r.start < r.end && fm_krange_has(w->id, r.start, r.end))
+		fm_fetch_run(&f, &r, fm_tune.advise_turn_ms);
+	atomic_fetch_add(&fm_streams_counts.bytes, f.asked);
+}
+
+static void read_slow_rows(size_t most, uint64_t look_ms)
+{
+	for (unsigned k = 0; k < n_slow; k++)
+		read_slow(&slow[k], most / n_slow & ~(size_t)FM_PAGE_MASK,
+			  look_ms);
+	n_slow = 0;
 }
 
 /* A stride, that is; of what is touched page by page the kernel reads ahead. */
@@ -450,6 +487,7 @@ void fm_streams_ahead(const struct fm_advised_use *use, uint64_t memory,
 	note_slow(use, n);
 	fm_pull_forget();
 	most &= ~(size_t)FM_PAGE_MASK;
+	read_slow_rows(most, use->ms);
 	for (unsigned i = 0; i < FM_STREAMS && most >= FM_WILLNEED_BYTES; i++)
 		if (is_one(&set.s[i]) &&
 		    !(huge && set.s[i].step != 1 &&

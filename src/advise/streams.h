@@ -24,6 +24,8 @@ struct fm_row {
 	bool slow; /* a read for each page: MADV_RANDOM */
 };
 void fm_streams_touched(const struct fm_row *r);
+/* The reader of a row waits, a read for each page: this comes next, perhaps. */
+void fm_streams_slow(uint32_t id, uintptr_t start, uintptr_t end);
 
 /* After the rows of a look have been told: use of the time since the last, and
  * the bytes of memory that there are. Waits for the device. huge: what is sure

@@ -205,6 +205,39 @@ static void parts_that_join_know_their_own(void **state)
 	assert_int_equal(areas.v[0].seg[20].advice, FM_ADVICE_UNKNOWN);
 }
 
+/* A look sees one page or none of who waits for each: of a third that comes as
+ * the next one twice as many are asked for, and those count as they are passed.
+ * What was complete within a look waits for nothing. */
+static void what_comes_page_by_page_is_asked_for(void **state)
+{
+	const uint64_t before = atomic_load(&fm_streams_counts.bytes);
+	const uintptr_t at = 27 * SEGMENT + SEGMENT / 2;
+
+	fm_advised_forked(&areas);
+	is_mapped(LEN);
+	for (unsigned k = 0; k < 2; k++)
+		row(at + k * FM_PAGE, FM_PAGE);
+	assert_int_equal(atomic_load(&fm_streams_counts.bytes), before);
+	row(at + 2 * FM_PAGE, FM_PAGE);
+	assert_int_equal(atomic_load(&fm_streams_counts.bytes),
+			 before + 6 * FM_PAGE);
+	row(at + 9 * FM_PAGE, FM_PAGE); /* the next that was not */
+	assert_int_equal(atomic_load(&fm_streams_counts.bytes),
+			 before + 26 * FM_PAGE);
+	assert_int_equal(random_segments(), 32);
+	row(at + 30 * FM_PAGE, FM_PAGE);
+	assert_int_equal(random_segments(), 31);
+}
+
+static void what_is_complete_in_a_look_is_not(void **state)
+{
+	const uint64_t before = atomic_load(&fm_streams_counts.bytes);
+
+	for (unsigned k = 0; k < 4; k++)
+		row(14 * SEGMENT + k * MIB, 5 * FM_PAGE);
+	assert_int_equal(atomic_load(&fm_streams_counts.bytes), before);
+}
+
 FM_UNIT(advice_choice)
 {
 	const struct CMUnitTest tests[] = {
@@ -222,6 +255,8 @@ FM_UNIT(advice_choice)
 		cmocka_unit_test(a_row_that_was_not_read_says_little),
 		cmocka_unit_test(what_is_read_beside_a_row_is_in_vain),
 		cmocka_unit_test(parts_that_join_know_their_own),
+		cmocka_unit_test(what_comes_page_by_page_is_asked_for),
+		cmocka_unit_test(what_is_complete_in_a_look_is_not),
 	};
 
 	return cmocka_run_group_tests(tests, begin, NULL);
