@@ -11,6 +11,7 @@
 #include "thread.h"
 
 #define STACK 65536 /* size: bytes */
+#define MOST 4 /* size: threads that stay */
 
 struct work {
 	void (*fn)(void *arg);
@@ -55,7 +56,7 @@ FM_FAULT int fm_apart(void (*fn)(void *arg), void *arg)
 	return pid < 0 ? (int)pid : 0;
 }
 
-/* ---- a thread that stays ------------------------------------------------ */
+/* ---- threads that stay --------------------------------------------------- */
 
 /*
  * To leave the program's descriptors the kernel copies the first 64 of them and
@@ -63,8 +64,9 @@ FM_FAULT int fm_apart(void (*fn)(void *arg), void *arg)
  * server are told of each that is closed (FUSE, NFS: flush): a round trip each,
  * what has been written goes out, and where the server is silent it does not
  * end. So that is done once, by a thread that stays, and does what the others
- * ask. While it is busy, or waits for a name that nobody answers, who asks has
- * a thread of the moment, as where there is none.
+ * ask. Before it does, it makes the next one, which shares its table and so
+ * closes nothing: it may wait for a name that nobody answers. Who finds all of
+ * them busy has a thread of the moment, as where there is none.
  */
 
 #define FLAGS                                                           \
@@ -76,93 +78,136 @@ struct ask {
 	_Atomic uint32_t done; /* futex */
 };
 
-static _Atomic(struct ask *) wanted;
-static _Atomic bool busy;
-static struct fm_event bell;
-static _Atomic int stays; /* the number of that thread, */
+static struct stayer {
+	_Atomic(struct ask *) wanted;
+	_Atomic bool busy;
+	struct fm_event bell;
+	_Atomic int is; /* the number of the thread, */
+} stayers[MOST];
 enum { NOBODY = 0, BEING_MADE = -1, NEVER = -2 };
 
-/* Once it is done, `a` may be gone. */
-static void apart_do(struct ask *a)
+static bool stayer_lives(struct stayer *s)
 {
-	atomic_store(&busy, true);
+	const int is = atomic_load(&s->is);
+
+	return is > 0 && fm_thread_is(is) && !fm_sys_confined();
+}
+
+/* Once it is done, `a` may be gone. */
+static void stayer_does(struct stayer *s, struct ask *a)
+{
+	atomic_store(&s->busy, true);
 	a->work->fn(a->work->arg);
-	atomic_store(&busy, false);
+	atomic_store(&s->busy, false);
 	atomic_store(&a->done, 1);
 	fm_futex_wake(&a->done, 1);
 }
 
-static void *apart_thread(void *arg)
+static void *stayer_thread(void *arg);
+
+static bool have_stayer(struct stayer *s)
 {
-	fm_thread_begin("fastmap-apart");
-	if (!fm_thread_fds_leave_for_good()) {
-		atomic_store(&stays, NEVER);
-		return arg;
-	}
-	atomic_store(&stays, (int)fm_sys_gettid());
-	while (!fm_sys_confined()) {
-		const uint32_t seen = fm_event_seen(&bell);
-		struct ask *a = atomic_exchange(&wanted, NULL);
+	int is = atomic_load(&s->is);
 
-		if (a)
-			apart_do(a);
-		else
-			fm_event_wait_alone(&bell, seen, NULL);
-	}
-	atomic_store(&stays, NOBODY);
-	return arg;
-}
-
-/* Nobody asks it from then on. Were it all that a main thread leaves which ends
- * alone, as SECCOMP_MODE_STRICT has it, the process would never end. */
-void fm_apart_confined(void)
-{
-	const int is = atomic_load(&stays);
-
-	if (is <= 0)
-		return;
-	fm_event_raise(&bell);
-	fm_thread_leaves(&stays, is);
+	if (stayer_lives(s))
+		return true;
+	if (is == BEING_MADE || is == NEVER || fm_sys_confined() ||
+	    !atomic_compare_exchange_strong(&s->is, &is, BEING_MADE))
+		return false;
+	if (!fm_thread_create(stayer_thread, s))
+		return true;
+	atomic_store(&s->is, NOBODY);
+	return false;
 }
 
 static bool have_one(void)
 {
-	int is = atomic_load(&stays);
-
-	if (is > 0 && fm_thread_is(is))
-		return true;
-	if (is == BEING_MADE || is == NEVER || fm_sys_confined() ||
-	    !atomic_compare_exchange_strong(&stays, &is, BEING_MADE))
-		return false;
-	if (!fm_thread_create(apart_thread, NULL))
-		return true;
-	atomic_store(&stays, NOBODY);
-	return false;
+	return have_stayer(&stayers[0]);
 }
 
-/* Not taken: it has ended, or waits where it leaves the descriptors, or for
- * what another has asked. */
-static bool ask_taken_back(struct ask *a)
+/* The others are made by one that has left the program's descriptors. */
+static bool stayer_leaves(const struct stayer *s)
+{
+	if (s == stayers)
+		return fm_thread_fds_leave_for_good();
+	fm_thread_fds_leave();
+	return true;
+}
+
+static void *stayer_thread(void *arg)
+{
+	struct stayer *s = arg;
+
+	fm_thread_begin("fastmap-apart");
+	if (!stayer_leaves(s)) {
+		atomic_store(&s->is, NEVER);
+		return arg;
+	}
+	atomic_store(&s->is, (int)fm_sys_gettid());
+	while (!fm_sys_confined()) {
+		const uint32_t seen = fm_event_seen(&s->bell);
+		struct ask *a = atomic_exchange(&s->wanted, NULL);
+
+		if (!a) {
+			fm_event_wait_alone(&s->bell, seen, NULL);
+			continue;
+		}
+		if (s + 1 < stayers + MOST)
+			have_stayer(s + 1);
+		stayer_does(s, a);
+	}
+	atomic_store(&s->is, NOBODY);
+	return arg;
+}
+
+/* Nobody asks them from then on. Were they all that a main thread leaves which
+ * ends alone, as SECCOMP_MODE_STRICT has it, the process would never end. */
+void fm_apart_confined(void)
+{
+	for (unsigned k = 0; k < MOST; k++) {
+		struct stayer *s = &stayers[k];
+		const int is = atomic_load(&s->is);
+
+		if (is <= 0)
+			continue;
+		fm_event_raise(&s->bell);
+		fm_thread_leaves(&s->is, is);
+	}
+}
+
+/* Not taken, and it will not be soon: it has ended, or does what another has
+ * asked. Where it only has no CPU it is waited for. */
+static bool ask_taken_back(struct stayer *s, struct ask *a)
 {
 	struct ask *is = a;
 
-	return atomic_compare_exchange_strong(&wanted, &is, NULL);
+	return (atomic_load(&s->busy) || !stayer_lives(s)) &&
+	       atomic_compare_exchange_strong(&s->wanted, &is, NULL);
 }
 
-static bool run_by_one_that_stays(const struct work *w)
+static bool stayer_is_asked(struct stayer *s, const struct work *w)
 {
 	const struct timespec soon = fm_timespec_ms(FM_SECOND_MS / 50);
 	struct ask *none = NULL, a = { .work = w };
 
-	if (!have_one() || atomic_load(&busy) ||
-	    !atomic_compare_exchange_strong(&wanted, &none, &a))
+	if (atomic_load(&s->busy) || !stayer_lives(s) ||
+	    !atomic_compare_exchange_strong(&s->wanted, &none, &a))
 		return false;
-	fm_event_raise(&bell);
+	fm_event_raise(&s->bell);
 	while (!atomic_load(&a.done))
 		if (fm_futex_wait(&a.done, 0, &soon) == -ETIMEDOUT &&
-		    ask_taken_back(&a))
+		    ask_taken_back(s, &a))
 			return false;
 	return true;
+}
+
+static bool run_by_one_that_stays(const struct work *w)
+{
+	bool done = false;
+
+	for (unsigned k = 0; k < MOST && !done && have_one(); k++)
+		done = stayer_is_asked(&stayers[k], w);
+	return done;
 }
 
 /* ---- a thread of the moment ---------------------------------------------- */
@@ -227,10 +272,14 @@ static int apart_start(void)
 
 static void apart_forked(void)
 {
-	atomic_store(&stays, NOBODY);
-	atomic_store(&wanted, NULL);
-	atomic_store(&busy, false);
-	fm_event_reset(&bell);
+	for (unsigned k = 0; k < MOST; k++) {
+		struct stayer *s = &stayers[k];
+
+		atomic_store(&s->is, NOBODY);
+		atomic_store(&s->wanted, NULL);
+		atomic_store(&s->busy, false);
+		fm_event_reset(&s->bell);
+	}
 }
 
 FM_LIFE(apart, .level = FM_LIFE_HELPERS, .start = apart_start,
