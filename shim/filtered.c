@@ -4,17 +4,20 @@
  *
  * Who is refused what brings a page in gets SIGBUS there, or is ended. So the
  * filter is run here, as the kernel runs it, for each call that a fault makes,
- * before it is in place.
+ * before it is in place. And for those that hand a file over: where it could
+ * not be, none is for the sake of a filter that follows.
  */
 #include "shim.h"
 #include "user.h"
 
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/futex.h>
 #include <linux/ioctl.h>
 #include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -31,6 +34,22 @@ static const struct seccomp_data needed[] = {
 	CALL(munmap, 0, 4096), CALL(mprotect, 0, 4096, RW), CALL(sched_yield),
 	CALL(fstat, 3), CALL(rt_sigprocmask), CALL(rt_sigreturn), CALL(getpid),
 	CALL(gettid),
+};
+
+/* What hands a file over cannot do without, */
+static const struct seccomp_data laying[] = {
+	CALL(mremap, 0, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED),
+	CALL(mmap, 0, 4096, RW, MAP_SHARED | MAP_FIXED, 3), CALL(statx, 3),
+	CALL(close, 3),
+};
+
+/* and where an error will do. */
+static const struct seccomp_data asking[] = {
+	CALL(fcntl, 3, F_OFD_SETLK), CALL(openat, 3), CALL(getdents64, 3),
+	CALL(readlinkat, 3), CALL(fstatfs, 3), CALL(prlimit64), CALL(prctl),
+	CALL(io_uring_register, 3), CALL(fanotify_mark, 3), CALL(kcmp),
+	CALL(ppoll), CALL(wait4), CALL(clone, SIGCHLD), CALL(capget),
+	CALL(geteuid), CALL(clock_gettime),
 };
 
 struct machine {
@@ -67,7 +86,7 @@ static uint32_t compute(uint32_t a, uint16_t code, uint32_t b)
 	case BPF_MUL:
 		return a * b;
 	case BPF_DIV:
-		return b ? a / b : 0;
+		return a / b;
 	case BPF_AND:
 		return a & b;
 	case BPF_OR:
@@ -75,9 +94,9 @@ static uint32_t compute(uint32_t a, uint16_t code, uint32_t b)
 	case BPF_XOR:
 		return a ^ b;
 	case BPF_LSH:
-		return b < 32 ? a << b : 0;
+		return a << (b & 31); /* as the kernel has it */
 	case BPF_RSH:
-		return b < 32 ? a >> b : 0;
+		return a >> (b & 31);
 	default:
 		return -a; /* BPF_NEG */
 	}
@@ -152,6 +171,13 @@ static const struct sock_filter *at(struct pieces *p, size_t i)
 	return &p->piece[i - p->first];
 }
 
+/* The kernel ends a filter there, and says 0. */
+static bool by_zero(const struct sock_filter *f, uint32_t b)
+{
+	return BPF_CLASS(f->code) == BPF_ALU && BPF_OP(f->code) == BPF_DIV &&
+	       !b;
+}
+
 static uint32_t filter_answer(struct pieces *p,
 			      const struct seccomp_data *d)
 {
@@ -163,6 +189,8 @@ static uint32_t filter_answer(struct pieces *p,
 
 		if (BPF_CLASS(f->code) == BPF_RET)
 			return BPF_RVAL(f->code) == BPF_A ? m.a : f->k;
+		if (by_zero(f, b))
+			return SECCOMP_RET_KILL_THREAD;
 		if (BPF_CLASS(f->code) == BPF_JMP)
 			i += jump(m.a, f, b);
 		else
@@ -171,28 +199,41 @@ static uint32_t filter_answer(struct pieces *p,
 	return SECCOMP_RET_ALLOW; /* the kernel takes no such program */
 }
 
-static bool passes(uint32_t answer)
+static bool passes(uint32_t answer, bool error_will_do)
 {
 	const uint32_t action = answer & SECCOMP_RET_ACTION_FULL;
 
-	return action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG;
+	return action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG ||
+	       (error_will_do && action == SECCOMP_RET_ERRNO);
 }
 
-bool fm_filter_refuses(const void *filter)
+static bool pass_all(struct pieces *p, const struct seccomp_data *calls,
+		     size_t n, bool error_will_do)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < n; i++) {
+		struct seccomp_data d = calls[i];
+
+		d.arch = FM_ARCH_AUDIT;
+		all &= passes(filter_answer(p, &d), error_will_do);
+	}
+	return all;
+}
+
+#define PASS(p, calls, e) \
+	pass_all(p, calls, sizeof(calls) / sizeof(*(calls)), e)
+
+bool fm_filter_refuses(const void *filter, bool *ret_stays)
 {
 	struct pieces p = { .first = BPF_MAXINSNS };
 	struct sock_fprog program;
-	bool refuses = false;
 
+	*ret_stays = false;
 	if (!filter || !fm_user_read(&program, filter, sizeof(program)))
 		return false;
 	p.at = program.filter;
 	p.n = program.len;
-	for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++) {
-		struct seccomp_data d = needed[i];
-
-		d.arch = FM_ARCH_AUDIT;
-		refuses |= !passes(filter_answer(&p, &d));
-	}
-	return refuses;
+	*ret_stays = !PASS(&p, laying, false) || !PASS(&p, asking, true);
+	return !PASS(&p, needed, false);
 }

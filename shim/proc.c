@@ -283,16 +283,21 @@ void fm_before_less(void)
  * engine's process, not in a child of vfork. */
 struct confining {
 	enum fm_filter kind;
-	bool mine;
+	bool mine, stays;
 };
+
+/* Filters with which no file can be handed over to the kernel: who tried would
+ * be ended, or lose the pages that are there. */
+static _Atomic int stay;
 
 /* Would the kernel bring pages in for that thread, but not we? A thread that
  * has a filter is refused the strict mode; and may not be allowed to look. */
-static bool shuts_out(const void *filter, enum fm_filter kind)
+static bool shuts_out(const void *filter, enum fm_filter kind, bool *ret_stays)
 {
 	if (kind == FM_FILTER_STRICT)
 		return fm_active() && !fm_sys2(SYS_prctl, PR_GET_SECCOMP, 0);
-	return (fm_active() || fm_sys_may_ask()) && fm_filter_refuses(filter);
+	return (fm_active() || fm_sys_may_ask()) &&
+	       fm_filter_refuses(filter, ret_stays);
 }
 
 /* Who is about to confine itself is asked before: it may not ask any more. Who
@@ -300,24 +305,25 @@ static bool shuts_out(const void *filter, enum fm_filter kind)
  * what is mapped from then on is the kernel's. */
 static struct confining confine(const void *filter, enum fm_filter kind)
 {
-	struct confining c = { kind, fm_whoami() == FM_ME };
+	struct confining c = { kind, fm_whoami() == FM_ME, false };
 	bool shut;
 
 	if (!c.mine)
 		return c;
 	fm_fork_fill();
-	shut = shuts_out(filter, kind);
-	if (shut && fm_active()) {
+	shut = shuts_out(filter, kind, &c.stays);
+	if (shut && fm_active() && !atomic_load(&stay))
 		fm_demote_range(NULL, PTRDIFF_MAX, FM_WHY_STRICT);
+	if (shut && fm_active())
 		fm_log(FM_LOG_INFO,
 		       "seccomp: mapped files need ioctl, io_uring_enter, "
 		       "pread64, pwrite64, futex, madvise, mmap, munmap, "
 		       "mprotect, sched_yield, fstat, "
 		       "rt_sigprocmask, rt_sigreturn, getpid, gettid, "
 		       "clock_gettime");
-	}
 	if (shut && kind == FM_FILTER_ONE)
 		c.kind = FM_FILTER_STRICT;
+	atomic_fetch_add(&stay, c.stays);
 	fm_filtered(1, c.kind);
 	return c;
 }
@@ -325,8 +331,10 @@ static struct confining confine(const void *filter, enum fm_filter kind)
 /* A mere try, as libseccomp's, or a thread of another mind. */
 static void confined(const struct confining *c, bool failed)
 {
-	if (c->mine && failed)
-		fm_filtered(-1, c->kind);
+	if (!c->mine || !failed)
+		return;
+	atomic_fetch_sub(&stay, c->stays);
+	fm_filtered(-1, c->kind);
 }
 
 /* With TSYNC and without a listener, whose descriptor would be the answer, a

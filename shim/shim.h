@@ -305,8 +305,8 @@ bool fm_gets_orphans(void);
  * becomes another user, leaves its root, or is confined. */
 void fm_before_less(void);
 /* filtered.c: would the filter, a struct sock_fprog, refuse what a fault calls,
- * by an error or death? */
-bool fm_filter_refuses(const void *filter);
+ * by an error or death? *ret_stays: with it no file can be handed over. */
+bool fm_filter_refuses(const void *filter, bool *ret_stays);
 long fm_syscall_seccomp(long op, unsigned long flags, long args);
 /* Around what makes a copy of the process. */
 void fm_fork_begin(void);
