@@ -77,6 +77,13 @@ static void use_pointed(const struct pointed *p, const void *arg, void *at,
 		fm_demote_touched(at, len, why);
 }
 
+/* A confined process has no read that can fail. There a number without a size
+ * may be another device's, and the argument a value. */
+static bool may_look(unsigned long req)
+{
+	return _IOC_SIZE(req) || !fm_sys_confined();
+}
+
 /* False: the request is not in the table. */
 static bool pointed_known(unsigned long req, const char *arg,
 			  struct fm_pin *pin)
@@ -91,7 +98,8 @@ static bool pointed_known(unsigned long req, const char *arg,
 		if (p->req != req)
 			continue;
 		known = true;
-		if (fm_user_read(&at, arg + p->at, sizeof(at)) &&
+		if (may_look(req) &&
+		    fm_user_read(&at, arg + p->at, sizeof(at)) &&
 		    fm_user_read(&len, arg + p->len_at, p->len_size))
 			use_pointed(p, arg, at, len, pin);
 	}
@@ -103,8 +111,6 @@ void fm_ioctl_pointed(unsigned long req, const char *arg, struct fm_pin *pin)
 	const size_t size = _IOC_SIZE(req) & ~7ul;
 	uint64_t words[64];
 
-	/* A confined process has no read that can fail, and the argument may
-	 * be a value. */
 	if (pointed_known(req, arg, pin) || !(_IOC_DIR(req) & _IOC_WRITE) ||
 	    fm_sys_confined())
 		return;

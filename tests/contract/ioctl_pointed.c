@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * C85p: a userfaultfd of the program's own is filled from pages of mappings
- * that have not been touched, and is asked to watch them. And an ioctl whose
- * number has a size, but whose argument is a value, by a confined process.
+ * that have not been touched, and is asked to watch them. And by a
+ * confined process ioctls whose argument is a value: with a number that has a
+ * size, and with one that is another device's, too.
  */
 #include "ct.h"
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
+#include <scsi/sg.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -87,6 +89,7 @@ static void say_of_a_value(void)
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
 	say_rc("C85p a value", ioctl(null, _IOW('p', 0x0c, long), 8192));
+	say_rc("C85p a value, SG_IO's number", ioctl(null, SG_IO, 8192));
 	say("C85p its bytes: %d", ct_matches(p, N, 0));
 	fflush(stdout);
 	_exit(0);
