@@ -133,10 +133,12 @@ void fm_claims_look(void)
 		const bool was = fm_place_at(k)->fd >= 0;
 		int old, now = fm_place_look(k, &old);
 
-		if (now > 0)
+		if (now > 0) {
 			claim_again();
-		else if (was && fm_place_at(k)->fd < 0)
+			fm_registry_use_again();
+		} else if (was && fm_place_at(k)->fd < 0) {
 			claims_end();
+		}
 		fm_fd_drop(old);
 	}
 }

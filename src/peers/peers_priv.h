@@ -84,6 +84,10 @@ enum fm_holder {
 };
 bool fm_registry_kernel_users(const struct fm_file *f);
 enum fm_holder fm_registry_engines(const struct fm_file *f, bool readers_too);
+/* [any] What is mapped by the kernel in this process, also what no file of the
+ * engine's is known of, is claimed again: in places or descriptions that are
+ * new. Under the space lock. */
+void fm_registry_use_again(void);
 /* [any] Can those who are not trusted only read f? */
 bool fm_registry_only_readers(const struct fm_file *f);
 /* [any] Make every other process look at its claims. */

@@ -201,16 +201,23 @@ static off_t peers_registry_place_of(const struct fm_file *f)
 	return (off_t)(h >> 3) * 2;
 }
 
-static int lock_byte(unsigned k, int cmd, short type, off_t at,
-		     short *ret_type)
+/* len 0: all from there on. */
+static int lock_bytes(unsigned k, int cmd, short type, off_t at, off_t len,
+		      short *ret_type)
 {
 	struct flock l = { .l_type = type, .l_whence = SEEK_SET,
-			   .l_start = at, .l_len = 1 };
+			   .l_start = at, .l_len = len };
 	int err = (int)fm_sys3(SYS_fcntl, fm_place_fd(k), cmd, &l);
 
 	if (ret_type)
 		*ret_type = l.l_type;
 	return err;
+}
+
+static int lock_byte(unsigned k, int cmd, short type, off_t at,
+		     short *ret_type)
+{
+	return lock_bytes(k, cmd, type, at, 1, ret_type);
 }
 
 /* The places of `set` where there is a claim that a lock of this type would
@@ -283,6 +290,60 @@ bool fm_registry_only_readers(const struct fm_file *f)
 	       (!user || user == st.st_uid);
 }
 
+/* ---- the kernel's users -------------------------------------------------- */
+
+/* Which bytes are locked for what the kernel has mapped in this process: files
+ * are forgotten, mappings are not, and children of children have them still.
+ * Under the space lock. */
+static struct {
+	uint32_t n;
+	bool more; /* than there is room for */
+	off_t at[FM_MAX_FILES];
+} used;
+
+static uint32_t used_find(off_t at)
+{
+	uint32_t i = 0;
+
+	while (i < used.n && used.at[i] != at)
+		i++;
+	return i;
+}
+
+static void used_add(off_t at)
+{
+	const uint32_t i = used_find(at);
+
+	if (i < used.n)
+		return;
+	if (i == FM_MAX_FILES)
+		used.more = true;
+	else
+		used.at[used.n++] = at;
+}
+
+static void used_forget(off_t at)
+{
+	const uint32_t i = used_find(at);
+
+	if (i < used.n)
+		used.at[i] = used.at[--used.n];
+}
+
+/* In all places that are open: whose file it is may not be known any more. Of
+ * more than there is room for nobody serves anything beside us. */
+void fm_registry_use_again(void)
+{
+	for (unsigned k = 0; k < FM_PLACES; k++) {
+		if (!peers_registry_is_open(k))
+			continue;
+		for (uint32_t i = 0; i < used.n; i++)
+			lock_byte(k, F_OFD_SETLK, F_RDLCK, used.at[i], NULL);
+		if (used.more)
+			lock_bytes(k, F_OFD_SETLK, F_RDLCK, 0, 0, NULL);
+	}
+}
+
 int fm_registry_claim(const struct fm_file *f, enum fm_claim claim)
 {
 	off_t at = peers_registry_place_of(f);
@@ -290,10 +351,12 @@ int fm_registry_claim(const struct fm_file *f, enum fm_claim claim)
 
 	switch (claim) {
 	case FM_CLAIM_NONE:
+		used_forget(at + 1);
 		peers_registry_unlock(at);
 		peers_registry_unlock(at + 1);
 		return 0;
 	case FM_CLAIM_KERNEL: /* first in, then out: never unseen */
+		used_add(at + 1);
 		err = lock(f, F_RDLCK, at + 1);
 		peers_registry_unlock(at);
 		return err;
@@ -307,7 +370,10 @@ int fm_registry_claim(const struct fm_file *f, enum fm_claim claim)
 
 void fm_registry_kernel_ends(const struct fm_file *f)
 {
-	peers_registry_unlock(peers_registry_place_of(f) + 1);
+	const off_t at = peers_registry_place_of(f) + 1;
+
+	used_forget(at);
+	peers_registry_unlock(at);
 }
 
 void fm_registry_notify(void)
@@ -321,19 +387,22 @@ void fm_registry_notify(void)
 
 /* ---- fork ---------------------------------------------------------------- */
 
-static void claim_kernels(void)
+/* What is left to the kernel among readers has only the claim of one who
+ * reads, which is the parent's. */
+static void use_all_kernels(void)
 {
 	struct fm_file *f;
 
 	fm_for_each_file(f, id)
 		if (fm_kernel_serves(f))
-			fm_registry_claim(f, FM_CLAIM_KERNEL);
+			used_add(peers_registry_place_of(f) + 1);
 }
 
 /* The description is shared with the parent, and so are its locks. The child
- * has the kernel's mappings of what had been demoted: it says so for itself
- * before it lets go of the parent's; where it could not, others look, who may
- * have come when the parent had just ended. */
+ * has the kernel's mappings of what had been demoted, and of what its parent's
+ * parents had: it says so for itself before it lets go of the parent's; where
+ * it could not, others look, who may have come when the parent had just
+ * ended. */
 void fm_registry_forked(void)
 {
 	int old[FM_PLACES];
@@ -346,7 +415,8 @@ void fm_registry_forked(void)
 		fm_place_forked(k, &old[k]);
 		let_go |= old[k] != had;
 	}
-	claim_kernels();
+	use_all_kernels();
+	fm_registry_use_again();
 	if (let_go)
 		fm_registry_notify();
 	for (unsigned k = 0; k < FM_PLACES; k++)
