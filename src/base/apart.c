@@ -7,6 +7,7 @@
 
 #include "event.h"
 #include "life.h"
+#include "pause.h"
 #include "sys.h"
 #include "thread.h"
 
@@ -185,13 +186,37 @@ static bool ask_taken_back(struct stayer *s, struct ask *a)
 	       atomic_compare_exchange_strong(&s->wanted, &is, NULL);
 }
 
+/* The first may wait for ever where it leaves the descriptors. */
+static bool stayer_comes(const struct stayer *s)
+{
+	return s != stayers && atomic_load(&s->is) == BEING_MADE;
+}
+
+/* Another one's may have to be taken first. False: it is busy, or not there. */
+static bool stayer_hears(struct stayer *s, struct ask *a)
+{
+	const struct fm_wait w = fm_wait_for(FM_SECOND_MS);
+	bool lives;
+
+	while ((lives = stayer_lives(s) && !atomic_load(&s->busy)) ||
+	       stayer_comes(s)) {
+		struct ask *none = NULL;
+
+		if (lives &&
+		    atomic_compare_exchange_strong(&s->wanted, &none, a))
+			return true;
+		if (!fm_wait_on(&w))
+			break;
+	}
+	return false;
+}
+
 static bool stayer_is_asked(struct stayer *s, const struct work *w)
 {
 	const struct timespec soon = fm_timespec_ms(FM_SECOND_MS / 50);
-	struct ask *none = NULL, a = { .work = w };
+	struct ask a = { .work = w };
 
-	if (atomic_load(&s->busy) || !stayer_lives(s) ||
-	    !atomic_compare_exchange_strong(&s->wanted, &none, &a))
+	if (!stayer_hears(s, &a))
 		return false;
 	fm_event_raise(&s->bell);
 	while (!atomic_load(&a.done))

@@ -54,9 +54,22 @@ static bool becomes(_Atomic int *n, int most)
 	return atomic_load(n) >= most;
 }
 
+/* The first thread that stays is there when an engine has begun. */
+static void begin(void)
+{
+	for (int k = 0; k < 5000 && strcmp(name, "fastmap-apart"); k++) {
+		assert_int_equal(fm_thread_create(asks, NULL), 0);
+		assert_true(becomes(&ended, k + 1));
+	}
+	atomic_store(&asked, 0);
+	atomic_store(&ended, 0);
+	memset(name, 0, sizeof(name));
+}
+
 static void who_waits_is_in_nobodys_way(void **state)
 {
 	(void)state;
+	begin();
 	for (int k = 0; k < SILENT; k++) {
 		assert_int_equal(fm_thread_create(asks_the_silent, NULL), 0);
 		assert_true(becomes(&waiting, k + 1));
