@@ -4,7 +4,8 @@ they print the lines that it shows.
 
 A number stands for any number, a bar for any bar; blanks for any blanks. Lines
 that are printed beside those that the document shows do no harm. What depends
-on the machine is told by ANY.
+on the machine is told by ANY; and a summary may go on with what became of a
+file: where all wait for CPUs the kernel is tried.
 """
 import os
 import re
@@ -16,6 +17,7 @@ ANY = {
     "fastmap suggest": ("[path ", "engage = yes"),
 }
 
+SUMMARY = "fastmap: served "
 UNIT = r"(?:[KMGTk]|us|ms|[smhd])?"
 NUMBER = re.compile(r"\d[\d.:]*%s\b(?: [KMG]iB\b)?" % UNIT)
 BAR = re.compile(r"\[[.drkcoDRKCO]{20,}\]")
@@ -42,7 +44,10 @@ def pattern(line):
                 if m.group().startswith("[") else
                 r"\d[\d.:]*%s(?: [KMG]iB)?" % UNIT)
         at = m.end()
-    return re.compile(r"\s*%s\s*" % (out + re.escape(line.strip()[at:])))
+    out += re.escape(line.strip()[at:])
+    if line.strip().startswith(SUMMARY):
+        out += "(?:; .*)?"
+    return re.compile(r"\s*%s\s*" % out)
 
 
 def missing(command, lines, printed):
