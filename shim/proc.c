@@ -313,7 +313,7 @@ static struct confining confine(const void *filter, enum fm_filter kind)
 	fm_fork_fill();
 	shut = shuts_out(filter, kind, &c.stays);
 	if (shut && fm_active() && !atomic_load(&stay))
-		fm_demote_range(NULL, PTRDIFF_MAX, FM_WHY_STRICT);
+		fm_demote_range(NULL, PTRDIFF_MAX, FM_WHY_CONFINES);
 	if (shut && fm_active())
 		fm_log(FM_LOG_INFO,
 		       "seccomp: mapped files need ioctl, io_uring_enter, "
