@@ -2,13 +2,10 @@
 /* C37: more threads than any table has slots, each inside a system call with
  * a buffer in the mapping. */
 /* needs: root */
-#include "ct.h"
+#include "own_uffd.h"
 
-#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 
 #define N 300
@@ -87,16 +84,10 @@ static void pipes(void)
 
 static int user_faults(size_t len)
 {
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register r = { { 0, len },
-				     UFFDIO_REGISTER_MODE_MISSING,
-				     0 };
-	int u = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	int u = ct_uffd(0);
 
 	missing = mmap(NULL, len, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	r.range.start = (uintptr_t)missing;
-	if (u < 0 || ioctl(u, UFFDIO_API, &api) ||
-	    ioctl(u, UFFDIO_REGISTER, &r))
+	if (ct_uffd_watch(u, missing, len))
 		ct_skip("no userfaultfd for the kernel's own faults");
 	return u;
 }

@@ -4,14 +4,9 @@
  * that lie side by side, from mappings that have not been touched; also by a
  * process that has confined itself.
  */
-#include "ct.h"
+#include "filter.h"
+#include "own_uffd.h"
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <linux/userfaultfd.h>
-#include <sys/ioctl.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 
 #define N (32 * PAGE)
 #define FROM (5 * PAGE)
@@ -21,16 +16,9 @@ static char *anon; /* it watches this memory */
 
 static void begin(void)
 {
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register r = { .mode = UFFDIO_REGISTER_MODE_MISSING };
-
-	faults = (int)syscall(SYS_userfaultfd,
-			      O_CLOEXEC | UFFD_USER_MODE_ONLY);
-	if (faults < 0 || ioctl(faults, UFFDIO_API, &api))
-		exit(77);
+	faults = ct_uffd(UFFD_USER_MODE_ONLY);
 	anon = mmap(NULL, N, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	r.range = (struct uffdio_range){ (uintptr_t)anon, N };
-	say_rc("C85q memory", ioctl(faults, UFFDIO_REGISTER, &r));
+	say_rc("C85q memory", ct_uffd_watch(faults, anon, N));
 }
 
 static char *map_both(int flags)
@@ -65,15 +53,12 @@ static void copy(const char *what, int flags)
 /* The filter allows all. */
 static int confined(void *unused)
 {
-	struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-	const struct sock_fprog filter = { 1, &all };
 	struct uffdio_copy c = { .len = N };
 	char *p;
 
 	begin();
 	p = map_both(MAP_SHARED);
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+	ct_filter(NULL, 0, SECCOMP_RET_ALLOW, SECCOMP_RET_ALLOW, 0);
 	c.dst = (uintptr_t)anon;
 	c.src = (uintptr_t)p + FROM;
 	return ioctl(faults, UFFDIO_COPY, &c) ? errno :

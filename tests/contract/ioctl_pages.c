@@ -2,30 +2,21 @@
 /* all ours */
 /* C85s: a userfaultfd of the program's own is filled page by page, as it asks,
  * from a mapping that has not been touched. */
-#include "ct.h"
+#include "own_uffd.h"
 
-#include <linux/userfaultfd.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
 
 #define PAGES 32ul
 #define N (PAGES * PAGE)
 
 int main(int argc, char **argv)
 {
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register r = { .mode = UFFDIO_REGISTER_MODE_MISSING };
 	int faults, fd, done = 0;
 	char *anon, *p;
 
 	ct_begin(argc, argv);
-	faults = (int)syscall(SYS_userfaultfd,
-			      O_CLOEXEC | UFFD_USER_MODE_ONLY);
-	if (faults < 0 || ioctl(faults, UFFDIO_API, &api))
-		ct_skip("no userfaultfd");
+	faults = ct_uffd(UFFD_USER_MODE_ONLY);
 	anon = mmap(NULL, N, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	r.range = (struct uffdio_range){ (uintptr_t)anon, N };
-	say_rc("C85s memory", ioctl(faults, UFFDIO_REGISTER, &r));
+	say_rc("C85s memory", ct_uffd_watch(faults, anon, N));
 	fd = ct_file("f", N);
 	ct_uncache(fd);
 	p = ct_map(fd, N, PROT_READ, MAP_SHARED, 0);

@@ -5,15 +5,10 @@
  * confined process ioctls whose argument is a value: with a number that has a
  * size, and with one that is another device's, too.
  */
-#include "ct.h"
+#include "filter.h"
+#include "own_uffd.h"
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <linux/userfaultfd.h>
 #include <scsi/sg.h>
-#include <sys/ioctl.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #define PAGES 64ul
@@ -26,16 +21,9 @@ static char *anon; /* it watches this memory */
 
 static void begin(void)
 {
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register r = { .mode = UFFDIO_REGISTER_MODE_MISSING };
-
-	faults = (int)syscall(SYS_userfaultfd,
-			      O_CLOEXEC | UFFD_USER_MODE_ONLY);
-	if (faults < 0 || ioctl(faults, UFFDIO_API, &api))
-		exit(77);
+	faults = ct_uffd(UFFD_USER_MODE_ONLY);
 	anon = mmap(NULL, N, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	r.range = (struct uffdio_range){ (uintptr_t)anon, N };
-	say_rc("C85p memory", ioctl(faults, UFFDIO_REGISTER, &r));
+	say_rc("C85p memory", ct_uffd_watch(faults, anon, N));
 }
 
 static void copy(const char *what, const char *p)
@@ -51,11 +39,9 @@ static void copy(const char *what, const char *p)
 
 static void watch(const char *p)
 {
-	struct uffdio_register r = { .mode = UFFDIO_REGISTER_MODE_MISSING };
 	struct uffdio_zeropage z = { .range = { (uintptr_t)p, PAGE } };
 
-	r.range = (struct uffdio_range){ (uintptr_t)p, N };
-	say_rc("C85p UFFDIO_REGISTER", ioctl(faults, UFFDIO_REGISTER, &r));
+	say_rc("C85p UFFDIO_REGISTER", ct_uffd_watch(faults, p, N));
 	say_rc("C85p UFFDIO_ZEROPAGE", ioctl(faults, UFFDIO_ZEROPAGE, &z));
 	say("C85p its bytes: %d", ct_matches(p, N, 0));
 }
@@ -81,13 +67,10 @@ static void run(const char *what, int flags, int prot)
  * argument as if it were an address would be a SIGSEGV. */
 static void say_of_a_value(void)
 {
-	struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-	const struct sock_fprog filter = { 1, &all };
 	int fd = ct_file("confined", N), null = open("/dev/null", O_RDWR);
 	char *p = ct_map(fd, N, RW, MAP_SHARED, 0);
 
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+	ct_filter(NULL, 0, SECCOMP_RET_ALLOW, SECCOMP_RET_ALLOW, 0);
 	say_rc("C85p a value", ioctl(null, _IOW('p', 0x0c, long), 8192));
 	say_rc("C85p a value, SG_IO's number", ioctl(null, SG_IO, 8192));
 	say("C85p its bytes: %d", ct_matches(p, N, 0));

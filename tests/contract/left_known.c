@@ -3,12 +3,9 @@
  * comes that stays the kernel's (executable): the next mapping and that one
  * agree. */
 /* needs: root */
-#include "ct.h"
+#include "own_uffd.h"
 
-#include <linux/userfaultfd.h>
 #include <pthread.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
 
 #define LEN (8 * PAGE)
 
@@ -18,16 +15,9 @@ static ssize_t got;
 
 static void user_faults(void)
 {
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register r = { { 0, PAGE },
-				     UFFDIO_REGISTER_MODE_MISSING,
-				     0 };
-
-	uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	uffd = ct_uffd(0);
 	missing = mmap(NULL, PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	r.range.start = (uintptr_t)missing;
-	if (uffd < 0 || ioctl(uffd, UFFDIO_API, &api) ||
-	    ioctl(uffd, UFFDIO_REGISTER, &r))
+	if (ct_uffd_watch(uffd, missing, PAGE))
 		ct_skip("no userfaultfd for the kernel's own faults");
 }
 
